@@ -1,0 +1,66 @@
+"""What a statement gives back to whoever asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bergsql.engine.sql.types import DataType, Kind
+
+Row = tuple[object, ...]
+"""One row as Python values.
+
+BOOLEAN bool; integers int; FLOAT and DOUBLE float; DECIMAL Decimal; strings str; BINARY and BYTES bytes; DATE date;
+TIME time (int nanoseconds of the day when precision > 6); TIMESTAMP naive datetime (int nanoseconds since 1970 when
+precision > 6); TIMESTAMP_LTZ the same, in UTC; INTERVAL_YEAR_MONTH int months; INTERVAL_DAY_TIME int microseconds;
+UUID uuid.UUID; ARRAY list; MAP list of (key, value) tuples in order; ROW tuple; NULL None.
+"""
+
+
+class ResultKind(StrEnum):
+    """How a result wants to be shown."""
+
+    OK = "ok"  # a statement that only succeeds
+    ROWS = "rows"  # a query: capped columns, <NULL>, a footer with the time
+    LISTING = "listing"  # SHOW, DESCRIBE, EXPLAIN, SET: fitted columns, NULL blank, no time
+    DML = "dml"  # messages say what was written
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a result."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(slots=True)
+class Result:
+    """A result. ``chunks`` streams lists of rows and may be read once; ``close`` frees what is unread."""
+
+    kind: ResultKind
+    columns: tuple[Column, ...] = ()
+    chunks: Iterable[list[Row]] = ()
+    messages: tuple[str, ...] = ()
+    """Lines for the person, shown as ``[INFO] …`` on stderr."""
+    close: Callable[[], None] = field(default=lambda: None)
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, one by one."""
+        for chunk in self.chunks:
+            yield from chunk
+
+
+STRING = DataType(Kind.STRING)
+
+
+def ok(*messages: str) -> Result:
+    """A statement that succeeded and has nothing to show."""
+    return Result(ResultKind.OK, messages=messages)
+
+
+def listing(names: Iterable[str], rows: list[Row]) -> Result:
+    """A small table of text, as SHOW and DESCRIBE give it."""
+    return Result(ResultKind.LISTING, tuple(Column(n, STRING) for n in names), [rows])

@@ -1,0 +1,60 @@
+"""SQL data types: what a column of a result or of a CREATE TABLE is, whichever flavour named it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The kinds of SQL type, under Flink's names."""
+
+    BOOLEAN = "BOOLEAN"
+    TINYINT = "TINYINT"
+    SMALLINT = "SMALLINT"
+    INT = "INT"
+    BIGINT = "BIGINT"
+    HUGEINT = "HUGEINT"  # only results: DuckDB sums BIGINTs into it
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    DECIMAL = "DECIMAL"  # precision, scale
+    CHAR = "CHAR"  # precision = length
+    VARCHAR = "VARCHAR"  # precision = length
+    STRING = "STRING"
+    BINARY = "BINARY"  # precision = length: Iceberg's fixed
+    BYTES = "BYTES"
+    DATE = "DATE"
+    TIME = "TIME"  # precision
+    TIMESTAMP = "TIMESTAMP"  # precision; without time zone
+    TIMESTAMP_LTZ = "TIMESTAMP_LTZ"  # precision; an instant, shown in the session's time zone
+    INTERVAL_YEAR_MONTH = "INTERVAL_YEAR_MONTH"
+    INTERVAL_DAY_TIME = "INTERVAL_DAY_TIME"
+    UUID = "UUID"
+    ARRAY = "ARRAY"  # children: element
+    MAP = "MAP"  # children: key, value
+    ROW = "ROW"  # children: the fields
+    MULTISET = "MULTISET"  # children: element
+    VARIANT = "VARIANT"
+    GEOMETRY = "GEOMETRY"
+    GEOGRAPHY = "GEOGRAPHY"
+    NULL = "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named part of a nested type."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A SQL type. ``precision`` is digits, fraction digits or length, as :class:`Kind` says."""
+
+    kind: Kind
+    precision: int | None = None
+    scale: int | None = None
+    children: tuple[Field, ...] = ()
