@@ -5,13 +5,35 @@ Iceberg specification, sections "Manifests" and "Manifest Lists".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from types import MappingProxyType
+from typing import Any
 
-NO_COUNTS: Mapping[int, int] = MappingProxyType({})
-NO_BOUNDS: Mapping[int, bytes] = MappingProxyType({})
+
+class _Nothing(Mapping[int, Any]):
+    """An empty mapping that may be a default."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: int) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+
+NO_COUNTS: Mapping[int, int] = _Nothing()
+NO_BOUNDS: Mapping[int, bytes] = _Nothing()
 
 
 class FileContent(IntEnum):
