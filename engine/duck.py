@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterator, Mapping
 
 import duckdb
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CHUNK_ROWS = 2048
 """Rows fetched at a time: one DuckDB vector."""
@@ -17,45 +14,68 @@ CHUNK_ROWS = 2048
 class Duck:
     """One in-memory DuckDB. Nothing is downloaded, nothing is written but what a statement asks for."""
 
-    def __init__(self, *, memory_limit: str | None = None, temp_directory: str | None = None) -> None:
+    def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
         config: dict[str, str | bool | int | float | list[str]] = {
+            # Extensions are refused by name here; without this, a name that looks like one starts a download.
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
-            "preserve_insertion_order": True,
+            "memory_limit": memory_limit or half_of_memory(),
         }
-        if memory_limit:
-            config["memory_limit"] = memory_limit
-        if temp_directory:
-            config["temp_directory"] = temp_directory
+        if threads:
+            config["threads"] = threads
         self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute("SET default_null_order='nulls_first_on_asc_last_on_desc'")
+        self._connection.execute("SET GLOBAL default_null_order='nulls_first_on_asc_last_on_desc'")
+        self._open: list[duckdb.DuckDBPyConnection] = []
 
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        return self._connection
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own: its variables and results are seen by nobody else. Release it with :meth:`done`."""
+        cursor = self._connection.cursor()
+        self._open.append(cursor)
+        return cursor
 
     def execute(self, sql: str, variables: Mapping[str, object] | None = None) -> duckdb.DuckDBPyConnection:
-        """Run ``sql`` on a cursor of its own, with ``variables`` set before (``getvariable('name')`` reads them).
-
-        A variable is seen by the cursor alone, so two results can be open at once.
-        """
-        cursor = self._connection.cursor()
-        for name, value in (variables or {}).items():
-            cursor.execute(f"SET VARIABLE {name} = ?", [value])
+        """Run ``sql`` on a new cursor with ``variables`` set before (``getvariable('name')`` reads them)."""
+        cursor = self.cursor()
+        set_variables(cursor, variables or {})
         return cursor.execute(sql)
 
+    def done(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Close a cursor and forget it."""
+        if cursor in self._open:
+            self._open.remove(cursor)
+            cursor.close()
+
     def set(self, key: str, value: str) -> None:
-        """Set a DuckDB setting for every cursor."""
-        self._connection.execute(f"SET GLOBAL {key} = '{value.replace(chr(39), chr(39) * 2)}'")
+        """Set a DuckDB setting for every cursor, those to come and those that are open."""
+        quoted = value.replace("'", "''")
+        self._connection.execute(f"SET GLOBAL {key} = '{quoted}'")
+        for cursor in self._open:
+            cursor.execute(f"SET {key} = '{quoted}'")
 
     def interrupt(self) -> None:
-        self._connection.interrupt()
+        """Stop whatever runs. May be called from another thread."""
+        for cursor in tuple(self._open):
+            cursor.interrupt()
 
     def close(self) -> None:
+        for cursor in tuple(self._open):
+            self.done(cursor)
         self._connection.close()
+
+
+def set_variables(cursor: duckdb.DuckDBPyConnection, variables: Mapping[str, object]) -> None:
+    """Set ``variables`` on a cursor."""
+    for name, value in variables.items():
+        cursor.execute(f"SET VARIABLE {name} = ?", [value])
 
 
 def fetch_chunks(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[object, ...]]]:
     """The cursor's rows, a list at a time, until there are none."""
     while chunk := cursor.fetchmany(CHUNK_ROWS):
         yield chunk
+
+
+def half_of_memory() -> str:
+    """Half of the machine's memory, as DuckDB spells a size."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{total // 2 // 1024**2}MiB"

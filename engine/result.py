@@ -24,6 +24,7 @@ class ResultKind(StrEnum):
     OK = "ok"  # a statement that only succeeds
     ROWS = "rows"  # a query: capped columns, <NULL>, a footer with the time
     LISTING = "listing"  # SHOW, DESCRIBE, EXPLAIN, SET: fitted columns, NULL blank, no time
+    SCRIPT = "script"  # one column of SQL text: a tableau prints it line by line, without a box
     DML = "dml"  # messages say what was written
 
 

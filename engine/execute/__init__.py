@@ -1,0 +1,48 @@
+"""Statements carried out: one file a family, found by the statement's class and imported when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bergsql.engine.result import Result
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+    from bergsql.engine.sql.statements import Statement
+
+HANDLERS: dict[str, str] = {
+    "Set": "settings.set_value",
+    "Reset": "settings.reset",
+    "CreateCatalog": "catalogs.create",
+    "DropCatalog": "catalogs.drop",
+    "UseCatalog": "catalogs.use",
+    "ShowCatalogs": "catalogs.show",
+    "ShowCurrentCatalog": "catalogs.show_current",
+    "ShowCreateCatalog": "catalogs.show_create",
+    "CreateDatabase": "databases.create",
+    "DropDatabase": "databases.drop",
+    "UseDatabase": "databases.use",
+    "ShowDatabases": "databases.show",
+    "ShowCurrentDatabase": "databases.show_current",
+    "CreateTable": "create_table.create",
+    "DropTable": "tables.drop",
+    "ShowTables": "tables.show",
+    "Describe": "describe.describe",
+    "ShowCreateTable": "describe.show_create",
+    "ShowTableProperties": "describe.show_properties",
+    "AlterTable": "alter_table.alter",
+    "Select": "select.select",
+    "Explain": "select.explain",
+    "Insert": "insert.insert",
+    "Unsupported": "unsupported.refuse",
+}
+"""Where each class of statement is carried out: a module here and a function in it."""
+
+
+def handler(statement: Statement) -> Callable[[Session, Any], Result]:
+    """The function that carries out ``statement``."""
+    module, _, function = HANDLERS[type(statement).__name__].partition(".")
+    run: Callable[[Session, Any], Result] = getattr(import_module(f"{__name__}.{module}"), function)
+    return run

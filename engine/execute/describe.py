@@ -1,0 +1,248 @@
+"""DESCRIBE, SHOW CREATE TABLE and SHOW TBLPROPERTIES."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import not_supported
+from bergsql.catalog.secrets import mask_value
+from bergsql.engine.names import TableName, load, named_table
+from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.type_names import flink_name, from_iceberg, spark_name
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.partition import PartitionSpec
+    from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.session import Session
+
+BOOLEAN = DataType(Kind.BOOLEAN)
+
+
+def describe(session: Session, statement: st.Describe) -> Result:
+    """The columns of a table, as the flavour's own client lists them."""
+    if statement.extended:
+        raise not_supported("DESCRIBE EXTENDED", statement.name.span, "DESCRIBE t; lists the columns.")
+    definition = _connector_table(session, statement.name)
+    if definition is not None:
+        return _describe_connector(definition)
+    _, table = load(session, statement.name)
+    metadata = table.metadata
+    if session.flavour is Flavour.SPARK:
+        return _describe_spark(metadata)
+    keys = metadata.schema.identifier_names
+    rows = [
+        (
+            f.name,
+            flink_name(from_iceberg(f.type)),
+            not f.required,
+            f"PRI({', '.join(keys)})" if f.name in keys else None,
+            f.doc,
+        )
+        for f in metadata.schema.fields
+    ]
+    return _flink_columns(rows)
+
+
+def _flink_columns(rows: list[tuple[str, str, bool, str | None, str | None]]) -> Result:
+    columns = [
+        Column("name", STRING),
+        Column("type", STRING),
+        Column("null", BOOLEAN),
+        Column("key", STRING),
+        Column("extras", STRING),
+        Column("watermark", STRING),
+    ]
+    if not any(comment for *_, comment in rows):
+        return Result(ResultKind.LISTING, tuple(columns), [[(n, t, null, k, None, None) for n, t, null, k, _ in rows]])
+    columns.append(Column("comment", STRING))
+    return Result(ResultKind.LISTING, tuple(columns), [[(n, t, null, k, None, None, c) for n, t, null, k, c in rows]])
+
+
+def _describe_spark(metadata: TableMetadata) -> Result:
+    rows: list[Row] = [(f.name, spark_name(from_iceberg(f.type)), f.doc) for f in metadata.schema.fields]
+    live = [f for f in metadata.spec.fields if f.transform.kind != "void"]
+    if live and all(f.transform.kind == "identity" for f in live):
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        for part in live:
+            source = metadata.schema.field(part.source_id)
+            if source is not None:
+                name = metadata.schema.name_of(part.source_id) or source.name
+                rows.append((name, spark_name(from_iceberg(source.type)), source.doc))
+    elif live:
+        rows += [("", "", ""), ("# Partitioning", "", "")]
+        parts = partition_terms(metadata.schema, metadata.spec, Flavour.SPARK)
+        rows += [(f"Part {i}", term, "") for i, term in enumerate(parts)]
+    return listing(("col_name", "data_type", "comment"), rows)
+
+
+def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> list[str]:
+    """The members of PARTITIONED BY that would make ``spec`` again."""
+    quote = _backquoted if flavour is Flavour.FLINK else _plain
+    terms = []
+    for part in spec.fields:
+        column = ".".join(quote(p) for p in (schema.name_of(part.source_id) or "?").split("."))
+        transform = part.transform
+        match transform.kind:
+            case "void":
+                continue
+            case "identity":
+                terms.append(column)
+            case "bucket" | "truncate":
+                terms.append(f"{transform.kind}({transform.width}, {column})")
+            case kind:
+                terms.append(f"{kind}s({column})")
+    return terms
+
+
+def _backquoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _plain(name: str) -> str:
+    """A name as Spark prints it: in backquotes only where it must be."""
+    plain = name.replace("_", "a").isalnum() and name.isascii() and not name[0].isdigit()
+    return name if plain else _backquoted(name)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
+    """The statement that would make the table again, in the session's flavour; secrets masked."""
+    definition = _connector_table(session, statement.name)
+    if definition is not None:
+        return listing(("result",), [(_create_connector(named_table(session, statement.name), definition),)])
+    name, table = load(session, statement.name)
+    if session.flavour is Flavour.SPARK:
+        return listing(("createtab_stmt",), [(_create_spark(name, table.metadata),)])
+    return listing(("result",), [(_create_flink(name, table.metadata),)])
+
+
+def _create_flink(name: TableName, metadata: TableMetadata) -> str:
+    schema = metadata.schema
+    lines = []
+    for f in schema.fields:
+        line = f"  {_backquoted(f.name)} {flink_name(from_iceberg(f.type))}"
+        line += " NOT NULL" if f.required else ""
+        line += f" COMMENT {_text(f.doc)}" if f.doc else ""
+        lines.append(line)
+    if schema.identifier_names:
+        lines.append(f"  PRIMARY KEY ({', '.join(map(_backquoted, schema.identifier_names))}) NOT ENFORCED")
+    out = f"CREATE TABLE {'.'.join(map(_backquoted, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
+    properties = dict(metadata.properties)
+    comment = properties.pop("comment", None)
+    if comment is not None:
+        out += f"COMMENT {_text(comment)}\n"
+    terms = partition_terms(schema, metadata.spec, Flavour.FLINK)
+    if terms:
+        out += f"PARTITIONED BY ({', '.join(terms)})\n"
+    properties["format-version"] = str(metadata.format_version)
+    return out + "WITH (\n" + _pairs(properties) + "\n)\n"
+
+
+def _create_spark(name: TableName, metadata: TableMetadata) -> str:
+    lines = []
+    for f in metadata.schema.fields:
+        line = f"  {_plain(f.name)} {spark_name(from_iceberg(f.type)).upper()}"
+        line += " NOT NULL" if f.required else ""
+        line += f" COMMENT {_text(f.doc)}" if f.doc else ""
+        lines.append(line)
+    out = f"CREATE TABLE {'.'.join(map(_plain, name.parts))} (\n" + ",\n".join(lines) + ")\nUSING iceberg\n"
+    terms = partition_terms(metadata.schema, metadata.spec, Flavour.SPARK)
+    if terms:
+        out += f"PARTITIONED BY ({', '.join(terms)})\n"
+    comment = metadata.properties.get("comment")
+    if comment is not None:
+        out += f"COMMENT {_text(comment)}\n"
+    out += f"LOCATION {_text(metadata.location)}\n"
+    properties = _shown_properties(metadata)
+    properties.pop("comment", None)
+    return out + "TBLPROPERTIES (\n" + _pairs(properties, " = ") + ")\n"
+
+
+def _pairs(properties: dict[str, str], equals: str = " = ") -> str:
+    return ",\n".join(f"  {_text(k)}{equals}{_text(mask_value(k, v))}" for k, v in sorted(properties.items()))
+
+
+def _shown_properties(metadata: TableMetadata) -> dict[str, str]:
+    """A table's properties and what Spark lists with them."""
+    file_format = metadata.properties.get("write.format.default", "parquet")
+    snapshot = metadata.current_snapshot_id
+    return {
+        **metadata.properties,
+        "current-snapshot-id": "none" if snapshot is None else str(snapshot),
+        "format": f"iceberg/{file_format}",
+        "format-version": str(metadata.format_version),
+    }
+
+
+def show_properties(session: Session, statement: st.ShowTableProperties) -> Result:
+    """``SHOW TBLPROPERTIES t [('key')]``."""
+    name, table = load(session, statement.name)
+    properties = _shown_properties(table.metadata)
+    if statement.key is None:
+        return listing(("key", "value"), [(k, mask_value(k, v)) for k, v in sorted(properties.items())])
+    value = properties.get(statement.key)
+    shown = f"Table {name} does not have property: {statement.key}" if value is None else value
+    return listing(("key", "value"), [(statement.key, mask_value(statement.key, shown))])
+
+
+# --- connector tables: their definition is all there is of them -----------------------------------------------------
+
+
+def _connector_table(session: Session, name: st.Name) -> st.CreateTable | None:
+    """The definition of a connector table in ``default_catalog``, if ``name`` is one."""
+    from bergsql.catalog.default import DefaultCatalog
+
+    table = named_table(session, name)
+    if not isinstance(table.catalog, DefaultCatalog):
+        return None
+    definition = table.catalog.definition(table.ident)
+    return definition if isinstance(definition, st.CreateTable) else None
+
+
+def _describe_connector(definition: st.CreateTable) -> Result:
+    keys = definition.primary_key.columns if definition.primary_key else ()
+    rows = [
+        (
+            c.name,
+            flink_name(c.type),
+            c.nullable and c.name not in keys,
+            f"PRI({', '.join(keys)})" if c.name in keys else None,
+            c.comment,
+        )
+        for c in definition.columns
+    ]
+    return _flink_columns(rows)
+
+
+def _create_connector(name: TableName, definition: st.CreateTable) -> str:
+    keys = definition.primary_key.columns if definition.primary_key else ()
+    lines = []
+    for c in definition.columns:
+        if c.computed is not None:
+            line = f"  {_backquoted(c.name)} AS {c.computed.text}"
+        else:
+            line = f"  {_backquoted(c.name)} {flink_name(c.type)}"
+            line += "" if c.nullable and c.name not in keys else " NOT NULL"
+        if c.metadata is not None:
+            line += f" METADATA FROM {_text(c.metadata)}"
+        line += f" COMMENT {_text(c.comment)}" if c.comment else ""
+        lines.append(line)
+    if definition.watermark is not None:
+        lines.append(
+            f"  WATERMARK FOR {_backquoted(definition.watermark.column)} AS {definition.watermark.expression.text}"
+        )
+    if keys:
+        lines.append(f"  PRIMARY KEY ({', '.join(map(_backquoted, keys))}) NOT ENFORCED")
+    out = f"CREATE TABLE {'.'.join(map(_backquoted, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
+    if definition.comment is not None:
+        out += f"COMMENT {_text(definition.comment)}\n"
+    if definition.partitioning:
+        out += f"PARTITIONED BY ({', '.join(_backquoted(p.transform.column) for p in definition.partitioning)})\n"
+    return out + "WITH (\n" + _pairs({o.key: o.value for o in definition.properties}) + "\n)\n"

@@ -1,0 +1,276 @@
+"""INSERT INTO and INSERT OVERWRITE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.engine.duck import set_variables
+from bergsql.engine.execute.assignment import assign, can_assign
+from bergsql.engine.execute.select import described
+from bergsql.engine.names import TableName, load
+from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.plan.query import QueryPlan, plan_expression, plan_query
+from bergsql.engine.relations import SessionRelations
+from bergsql.engine.result import Column, Result, ResultKind
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
+from bergsql.engine.table.append import Append
+from bergsql.engine.table.commit import Committed, Producer, commit_snapshot
+from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
+from bergsql.engine.table.writer import Written, write_rows
+
+if TYPE_CHECKING:
+    from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.types import NestedField
+    from bergsql.engine.session import Session
+
+WRITE_HINTS = (
+    "write-format target-file-size-bytes upsert-enabled overwrite-enabled distribution-mode compression-codec "
+    "compression-level compression-strategy write-parallelism uid-suffix shred-variants variant-inference-buffer-size "
+    "range-distribution-statistics-type range-distribution-sort-key-base-weight"
+).split()
+"""Options of a hint behind the target that Flink's Iceberg sink knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A query made to fit a table: SQL that yields the table's columns in order, and what it reads."""
+
+    sql: str
+    plan: QueryPlan
+    static: dict[str, object]
+    """Values of PARTITION (column = value), by column, as the table's type."""
+
+
+def insert(session: Session, statement: st.Insert) -> Result:
+    """Write the rows of a query to a table, in one commit."""
+    check_hints(statement.hints)
+    name, table = load(session, statement.target)
+    assigned = assign_query(session, statement, table, name)
+    written = write(session, assigned, table, name)
+    producer = _producer(session, statement, table, assigned, written)
+    if producer is None:
+        return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was replaced."))
+    committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
+    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+
+
+DONE = "Complete execution of the SQL update statement."
+
+
+def check_hints(hints: tuple[st.Option, ...]) -> None:
+    """Refuse what a hint behind the target says: known options are for later, others are unknown."""
+    for option in hints:
+        if option.key in WRITE_HINTS:
+            raise not_supported(f"The write option '{option.key}'", option.span)
+        raise BergError(
+            ErrorCode.OPTION,
+            f"'{option.key}' is not a write option.",
+            span=option.span,
+            hint=did_you_mean(option.key, WRITE_HINTS),
+        )
+
+
+def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableName) -> Written:
+    """Write the rows of ``assigned`` as data files of ``table``, which no snapshot holds yet."""
+    try:
+        return write_rows(
+            session.duck,
+            assigned.sql,
+            assigned.plan.variables,
+            metadata=table.metadata,
+            storage=name.catalog.storage(),
+        )
+    except duckdb.Error as error:
+        raise from_duckdb_error(error, assigned.plan) from error
+
+
+def _producer(
+    session: Session, statement: st.Insert, table: LoadedTable, assigned: Assigned, written: Written
+) -> Producer | None:
+    """The change that the commit makes; None when there is nothing to commit."""
+    if not statement.overwrite:
+        return Append(written.files) if written.files else None
+    spark = session.flavour is Flavour.SPARK
+    static = spark and session.setting("spark.sql.sources.partitionOverwriteMode") == "static"
+    if static:
+        if assigned.static:
+            return OverwriteWhere(written.files, assigned.static)
+        return OverwriteAll(written.files)
+    if not written.files:
+        return None
+    return OverwritePartitions(written.files)
+
+
+def outcome(written: Written, committed: Committed) -> list[str]:
+    """What a commit did, in one line."""
+    summary = committed.snapshot.summary
+    rows, files = written.rows, len(written.files)
+    parts = [f"{rows} {'row' if rows == 1 else 'rows'} written in {files} {'file' if files == 1 else 'files'}"]
+    removed = summary.get("deleted-data-files")
+    if removed:
+        parts.append(f"{summary.get('deleted-records', '0')} rows removed with {removed} files")
+    partitions = summary.get("changed-partition-count")
+    if partitions and committed.table.metadata.spec.fields:
+        parts.append(f"{partitions} {'partition' if partitions == '1' else 'partitions'} changed")
+    return [", ".join(parts) + f"; snapshot {committed.snapshot.snapshot_id}."]
+
+
+# --- the query made to fit --------------------------------------------------------------------------------------------
+
+
+def assign_query(session: Session, statement: st.Insert, table: LoadedTable, name: TableName) -> Assigned:
+    """Plan the query of an INSERT and cast its columns to the table's.
+
+    :raises BergError: ARITY, TYPE or NOT_FOUND, at the place in the statement.
+    """
+    relations = SessionRelations(session)
+    schema = table.metadata.schema
+    static_sql = _static_values(session, statement, table)
+    targets = _target_columns(session, statement, schema, static_sql, name)
+    plan = plan_query(statement.query, relations)
+    cursor = session.duck.cursor()
+    try:
+        set_variables(cursor, plan.variables)
+        sources = described(cursor, plan)
+        static = {
+            column: cursor.execute(f"SELECT {sql}").fetchall()[0][0] for column, sql in static_sql.items()
+        }
+    except duckdb.Error as error:
+        raise from_duckdb_error(error, plan) from error
+    finally:
+        session.duck.done(cursor)
+    _check_arity(statement, targets, sources, name)
+    values = dict(static_sql)
+    for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+        type_ = from_iceberg(target.type)
+        if not can_assign(source.type, type_, session.flavour):
+            raise _cannot_assign(session, target, source, statement, i)
+        values[target.name] = assign(f"c{i}", source.type, type_)
+    items = [
+        f"{values.get(f.name, f'CAST(NULL AS {duckdb_name(from_iceberg(f.type))})')} AS {_quote(f.name)}"
+        for f in schema.fields
+    ]
+    columns = ", ".join(f"c{i}" for i in range(len(sources)))
+    return Assigned(f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})", plan, static)
+
+
+def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:
+    """SQL of the values that PARTITION (…) gives, cast to their columns, by column."""
+    schema, spec = table.metadata.schema, table.metadata.spec
+    partitioned = {
+        schema.name_of(f.source_id): f for f in spec.fields if f.transform.kind == "identity"
+    }
+    values: dict[str, str] = {}
+    for part in statement.partition:
+        field = schema.find(part.column, case_sensitive=session.flavour is Flavour.FLINK)
+        if field is None or schema.name_of(field.field_id) not in partitioned:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"PARTITION names '{part.column}', which is not a partition column of the table.",
+                span=part.span,
+                hint=did_you_mean(part.column, [n for n in partitioned if n])
+                or "Hidden partitions (transforms) follow from the rows and cannot be named.",
+            )
+        if field.name in values:
+            raise BergError(ErrorCode.INVALID, f"PARTITION names '{part.column}' twice.", span=part.span)
+        if part.value is not None:
+            value = plan_expression(part.value, SessionRelations(session))
+            values[field.name] = f"CAST({value} AS {duckdb_name(from_iceberg(field.type))})"
+    return values
+
+
+def _target_columns(
+    session: Session, statement: st.Insert, schema: Schema, static: dict[str, str], name: TableName
+) -> list[NestedField]:
+    """The columns that the query's columns go to, in the query's order."""
+    open_columns = [f for f in schema.fields if f.name not in static]
+    if statement.columns is None:
+        return open_columns
+    targets = []
+    for column, span in zip(statement.columns, statement.column_spans, strict=True):
+        field = next(
+            (f for f in schema.fields if f.name == column or (_folds(session) and f.name.lower() == column.lower())),
+            None,
+        )
+        if field is None:
+            raise BergError(
+                ErrorCode.NOT_FOUND,
+                f"Table {name} has no column '{column}'.",
+                span=span,
+                hint=did_you_mean(column, schema.names),
+            )
+        if field in targets or field.name in static:
+            raise BergError(ErrorCode.INVALID, f"Column '{column}' gets two values.", span=span)
+        targets.append(field)
+    missing = [f for f in open_columns if f not in targets]
+    required = [f.name for f in missing if f.required]
+    if missing and (required or session.flavour is Flavour.SPARK):
+        first = required[0] if required else missing[0].name
+        why = "which is NOT NULL" if required else "and spark inserts whole rows"
+        raise BergError(
+            ErrorCode.ARITY,
+            f"There is no value for column '{first}' of table {name}, {why}.",
+            span=_list_span(statement),
+            hint="Name every column, or SET 'sql.dialect' = 'flink'; which fills the rest with NULL."
+            if not required
+            else f"Add '{first}' to the column list.",
+        )
+    return targets
+
+
+def _folds(session: Session) -> bool:
+    return session.flavour is Flavour.SPARK
+
+
+def _list_span(statement: st.Insert) -> Span:
+    if not statement.column_spans:
+        return statement.target.span
+    return Span(statement.column_spans[0].start, statement.column_spans[-1].end)
+
+
+def _check_arity(
+    statement: st.Insert, targets: list[NestedField], sources: tuple[Column, ...], name: TableName
+) -> None:
+    if len(targets) == len(sources):
+        return
+    too = "many" if len(sources) > len(targets) else "few"
+    raise BergError(
+        ErrorCode.ARITY,
+        f"The query has too {too} columns for table {name}: {len(sources)}, not {len(targets)}.",
+        span=statement.query.span,
+        hint=f"Columns to fill: {', '.join(f.name for f in targets) or 'none'}.",
+    )
+
+
+def _cannot_assign(
+    session: Session, target: NestedField, source: Column, statement: st.Insert, position: int
+) -> BergError:
+    name = spark_name if session.flavour is Flavour.SPARK else flink_name
+    wanted = name(from_iceberg(target.type))
+    return BergError(
+        ErrorCode.TYPE,
+        f"Column {position + 1} of the query is {name(source.type)} and cannot be stored in '{target.name}', "
+        f"which is {wanted}.",
+        span=statement.query.span,
+        hint=f"CAST(… AS {wanted}) converts it.",
+    )
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def explain_insert(session: Session, statement: st.Insert) -> list[str]:
+    """The plan of an INSERT: what it would do to which table, and the plan of its query."""
+    check_hints(statement.hints)
+    name, table = load(session, statement.target)
+    assigned = assign_query(session, statement, table, name)
+    verb = "Overwrite" if statement.overwrite else "Append"
+    return [f"{verb} {name}", *("  " + line for line in assigned.plan.explain())]

@@ -1,0 +1,97 @@
+"""SELECT and EXPLAIN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from bergsql.catalog.errors import not_supported
+from bergsql.engine.duck import fetch_chunks, set_variables
+from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.plan.query import QueryPlan, plan_query
+from bergsql.engine.relations import SessionRelations
+from bergsql.engine.result import STRING, Column, Result, ResultKind, Row
+from bergsql.engine.rows import converted, presentable
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.type_names import from_duckdb
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+
+
+def select(session: Session, statement: st.Select) -> Result:
+    """Run a query. Rows stream: nothing is read before it is asked for."""
+    if session.setting("execution.runtime-mode") == "streaming":
+        raise not_supported(
+            "A streaming SELECT", statement.query.span, "SET 'execution.runtime-mode' = 'batch'; reads the table once."
+        )
+    return open_plan(session, plan_query(statement.query, SessionRelations(session)))
+
+
+def open_plan(session: Session, plan: QueryPlan) -> Result:
+    """Start a planned query and give its result."""
+    cursor = session.duck.cursor()
+    try:
+        set_variables(cursor, plan.variables)
+        columns = described(cursor, plan)
+        types = [c.type for c in columns]
+        cursor.execute(presentable(plan.sql, types))
+    except duckdb.Error as error:
+        session.duck.done(cursor)
+        raise from_duckdb_error(error, plan) from error
+    except BaseException as error:
+        session.duck.done(cursor)
+        raise _interrupt(error) from error
+    chunks = converted(_guarded(session, plan, cursor), types)
+    return Result(ResultKind.ROWS, columns, chunks, close=lambda: session.duck.done(cursor))
+
+
+def _guarded(session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnection) -> Iterator[list[Row]]:
+    """The rows; DuckDB's errors on the way become ours, and the cursor is released at the end."""
+    try:
+        yield from fetch_chunks(cursor)
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except duckdb.Error as error:
+        raise from_duckdb_error(error, plan) from error
+    except RuntimeError as error:
+        raise _interrupt(error) from error
+    finally:
+        session.duck.done(cursor)
+
+
+def _interrupt(error: BaseException) -> BaseException:
+    """Ctrl-C inside DuckDB comes out of its Python client as a RuntimeError."""
+    return KeyboardInterrupt() if isinstance(error, RuntimeError) and "interrupted" in str(error) else error
+
+
+def described(cursor: duckdb.DuckDBPyConnection, plan: QueryPlan) -> tuple[Column, ...]:
+    """The columns of a plan, whose variables are set on ``cursor``."""
+    rows = cursor.execute("DESCRIBE " + plan.sql).fetchall()
+    found = [Column(row[0], from_duckdb(row[1])) for row in rows]
+    if plan.columns is None:
+        return tuple(found)
+    return tuple(
+        Column(planned.name, planned.type or column.type)
+        for planned, column in zip(plan.columns, found, strict=True)
+    )
+
+
+def explain(session: Session, statement: st.Explain) -> Result:
+    """The plan as one multi-line cell, as Flink's and Spark's clients print it."""
+    inner = statement.statement
+    if isinstance(inner, st.Select):
+        lines = plan_query(inner.query, SessionRelations(session)).explain()
+    elif isinstance(inner, st.Insert):
+        from bergsql.engine.execute.insert import explain_insert
+
+        lines = explain_insert(session, inner)
+    elif isinstance(inner, st.Unsupported):
+        raise not_supported(inner.form, inner.span, inner.hint)
+    else:
+        raise not_supported(f"EXPLAIN of {type(inner).__name__}")
+    title = "plan" if session.flavour is Flavour.SPARK else "result"
+    return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])

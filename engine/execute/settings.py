@@ -1,0 +1,39 @@
+"""SET and RESET."""
+
+from __future__ import annotations
+
+from bergsql.engine.result import Column, Result, ResultKind, listing, ok
+from bergsql.engine.result import STRING
+from bergsql.engine.session import Session
+from bergsql.engine.settings import as_statement, shown
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.statements import Reset, Set
+
+
+def set_value(session: Session, statement: Set) -> Result:
+    """``SET;`` lists what is set as statements that can be run again, ``SET 'k';`` one value, else sets."""
+    if statement.key is None:
+        lines = [(as_statement(key, value),) for key, value in session.settings.items()]
+        return Result(ResultKind.SCRIPT, (Column("statement", STRING),), [lines])
+    key = statement.key
+    if statement.value is None:
+        value = session.variables.get(key, session.setting(key))
+        return listing(("key", "value"), [(key, shown(key, value) if value is not None else None)])
+    flavour = session.flavour
+    note = session.settings.set(key, statement.value, statement.span)
+    if note:
+        session.notes.append(note)
+    if flavour is Flavour.SPARK and session.flavour is Flavour.SPARK:
+        return listing(("key", "value"), [(key, shown(key, statement.value))])
+    return ok()
+
+
+def reset(session: Session, statement: Reset) -> Result:
+    """``RESET 'k';`` gives a setting its default back, ``RESET;`` all of them but the flavour."""
+    if statement.key is not None:
+        session.settings.reset(statement.key, statement.span)
+        return ok()
+    flavour = session.flavour
+    session.settings.reset()
+    session.settings.set("sql.dialect", flavour.value)
+    return ok()

@@ -1,0 +1,85 @@
+"""What a dotted name means in a session: a catalog, a database, a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
+from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.statements import Name
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table's full name: where it is, or would be."""
+
+    catalog: Catalog
+    ident: TableIdent
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.catalog.name, *self.ident.namespace, self.ident.name)
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+def table_name(session: Session, parts: tuple[str, ...], span: Span | None = None) -> TableName:
+    """The table that ``parts`` name: ``table``, ``database.table`` or ``catalog.database.table``.
+
+    Two parts are a database and a table; in spark, as there, a catalog of the first name goes before.
+    """
+    if len(parts) == 1:
+        return TableName(session.catalog(session.current_catalog, span), TableIdent(session.namespace, parts[0]))
+    leads_with_catalog = session.has_catalog(parts[0]) and (len(parts) > 2 or session.flavour is Flavour.SPARK)
+    if leads_with_catalog:
+        return TableName(session.catalog(parts[0], span), TableIdent(parts[1:-1], parts[-1]))
+    if len(parts) > 2 and session.flavour is Flavour.FLINK:
+        session.catalog(parts[0], span)  # says that there is no such catalog
+    return TableName(session.catalog(session.current_catalog, span), TableIdent(parts[:-1], parts[-1]))
+
+
+def named_table(session: Session, name: Name) -> TableName:
+    """:func:`table_name` of a name in a statement."""
+    return table_name(session, name.parts, name.span)
+
+
+def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
+    """The table that ``name`` names, loaded.
+
+    :raises BergError: NOT_FOUND, at the name; UNSUPPORTED for a connector table.
+    """
+    table = named_table(session, name)
+    try:
+        return table, table.catalog.load_table(table.ident)
+    except BergError as error:
+        raise error.at(name.span) from None
+
+
+def database_name(session: Session, parts: tuple[str, ...], span: Span | None) -> tuple[Catalog, tuple[str, ...]]:
+    """The catalog and the namespace that ``parts`` name: ``database`` or ``catalog.database``."""
+    if len(parts) > 1 and session.has_catalog(parts[0]):
+        return session.catalog(parts[0], span), parts[1:]
+    if len(parts) > 1 and session.flavour is Flavour.FLINK:
+        session.catalog(parts[0], span)  # says that there is no such catalog
+    return session.catalog(session.current_catalog, span), parts
+
+
+def require_database(catalog: Catalog, namespace: tuple[str, ...], span: Span | None) -> None:
+    """Refuse a database that does not exist."""
+    if namespace and not catalog.namespace_exists(namespace):
+        from bergsql.catalog.errors import did_you_mean
+
+        name = ".".join(namespace)
+        known = [".".join(n) for n in catalog.list_namespaces()]
+        raise BergError(
+            ErrorCode.NOT_FOUND,
+            f"Database {name} was not found in catalog {catalog.name}.",
+            span=span,
+            hint=did_you_mean(name, known) or f"CREATE DATABASE {catalog.name}.{name}; makes it.",
+        )

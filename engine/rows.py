@@ -1,0 +1,118 @@
+"""DuckDB results as rows of Python values.
+
+``fetchmany`` gives plain types as they are. What Python cannot hold as DuckDB would give it — instants, nanoseconds,
+intervals of months, maps with keys that do not hash — is turned into something that it can hold by SQL around the
+query, and back into the values that :data:`bergsql.engine.result.Row` promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from bergsql.engine.result import Row
+from bergsql.engine.sql.types import DataType, Kind
+
+Converter = Callable[[object], object]
+
+_NESTED = (Kind.ARRAY, Kind.MAP, Kind.ROW)
+
+
+def _is_awkward(type_: DataType) -> bool:
+    match type_.kind:
+        case Kind.TIMESTAMP | Kind.TIME:
+            return (type_.precision or 6) > 6
+        case Kind.TIMESTAMP_LTZ | Kind.INTERVAL_YEAR_MONTH | Kind.INTERVAL_DAY_TIME | Kind.MAP:
+            return True
+        case Kind.VARIANT | Kind.GEOMETRY | Kind.GEOGRAPHY:
+            return True
+        case _:
+            return any(_is_awkward(child.type) for child in type_.children)
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _presented(value: str, type_: DataType, depth: int = 0) -> str:
+    """SQL that turns ``value`` (SQL of ``type_``) into something ``fetchmany`` can give."""
+    if not _is_awkward(type_):
+        return value
+    item = f"x{depth}"
+    match type_.kind:
+        case Kind.TIMESTAMP:
+            return f"epoch_ns({value})"
+        case Kind.TIMESTAMP_LTZ:
+            return f"epoch_ns({value})" if (type_.precision or 6) > 6 else f"timezone('UTC', {value})"
+        case Kind.TIME:
+            return f"epoch_ns({value})"
+        case Kind.INTERVAL_YEAR_MONTH:
+            return f"CAST(datepart('year', {value}) * 12 + datepart('month', {value}) AS BIGINT)"
+        case Kind.INTERVAL_DAY_TIME:
+            return f"epoch_us({value})"
+        case Kind.ARRAY:
+            return f"list_transform({value}, lambda {item}: {_presented(item, type_.children[0].type, depth + 1)})"
+        case Kind.MAP:
+            key, val = (child.type for child in type_.children)
+            pair = f"{{'k': {_presented(f'{item}.key', key, depth + 1)}, 'v': {_presented(f'{item}.value', val, depth + 1)}}}"
+            return f"list_transform(map_entries({value}), lambda {item}: {pair})"
+        case Kind.ROW:
+            parts = ", ".join(
+                f"{_quote(f.name)} := {_presented(f'struct_extract({value}, {_literal(f.name)})', f.type, depth + 1)}"
+                for f in type_.children
+            )
+            return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({parts}) END"
+        case _:
+            return f"CAST({value} AS VARCHAR)"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def presentable(sql: str, types: Sequence[DataType]) -> str:
+    """``sql`` itself, or a query around it whose rows ``fetchmany`` gives without loss."""
+    if not any(_is_awkward(t) for t in types):
+        return sql
+    names = [f"c{i}" for i in range(len(types))]
+    items = ", ".join(_presented(n, t) for n, t in zip(names, types, strict=True))
+    return f"SELECT {items} FROM ({sql}) AS q({', '.join(names)})"
+
+
+def _converter(type_: DataType) -> Converter | None:
+    """What turns a fetched value into a :data:`Row` value, or None when it already is one."""
+    if type_.kind not in _NESTED:
+        return None
+    parts = [_converter(child.type) for child in type_.children]
+    if type_.kind is Kind.ARRAY:
+        element = parts[0]
+        if element is None:
+            return None
+        return lambda v: None if v is None else [element(x) if x is not None else None for x in v]  # type: ignore[attr-defined]
+    if type_.kind is Kind.MAP:
+        key, value = parts
+
+        def pairs(v: object) -> object:
+            if v is None:
+                return None
+            assert isinstance(v, list)
+            return [(key(e["k"]) if key else e["k"], value(e["v"]) if value else e["v"]) for e in v]
+
+        return pairs
+
+    def row(v: object) -> object:
+        if v is None:
+            return None
+        values = v.values() if isinstance(v, dict) else v
+        return tuple(f(x) if f else x for f, x in zip(parts, values, strict=True))  # type: ignore[call-overload]
+
+    return row
+
+
+def converted(chunks: Iterator[list[Row]], types: Sequence[DataType]) -> Iterator[list[Row]]:
+    """``chunks`` with nested values as :data:`Row` says."""
+    converters = [_converter(t) for t in types]
+    if not any(converters):
+        yield from chunks
+        return
+    for chunk in chunks:
+        yield [tuple(f(v) if f else v for f, v in zip(converters, row, strict=True)) for row in chunk]

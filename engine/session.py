@@ -1,0 +1,230 @@
+"""A session: where names are looked up, what is set, and the way of a statement from text to result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.engine.duck import Duck
+from bergsql.engine.result import Result
+from bergsql.engine.settings import CATALOG_PREFIX, Settings
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.variables import substitute
+
+if TYPE_CHECKING:
+    from bergsql.catalog.base import Catalog
+    from bergsql.engine.sql.splitter import SourceStatement
+    from bergsql.engine.sql.statements import Statement
+
+DEFAULT_CATALOG = "default_catalog"
+DEFAULT_DATABASE = "default_database"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConfig:
+    """What a session starts with."""
+
+    home: Path
+    """``$BERGSQL_HOME``."""
+    flavour: Flavour = Flavour.FLINK
+    warehouse: Path | None = None
+    """Where ``default_catalog`` keeps its tables; None: ``home/warehouse``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """From ``-D``: for ``${NAME}``, and settings of that name."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """From ``--conf`` and the configuration file: settings."""
+
+
+class Session:
+    """One person's or one script's session. Not safe for use by two threads, but for :meth:`interrupt`."""
+
+    def __init__(self, config: SessionConfig) -> None:
+        self._config = config
+        self._duck: Duck | None = None
+        self._interrupted = False
+        self.settings = Settings()
+        self._catalogs: dict[str, Catalog] = {}
+        self.current_catalog = DEFAULT_CATALOG
+        self.namespace: tuple[str, ...] = (DEFAULT_DATABASE,)
+        self.variables = dict(config.variables)
+        self.notes: list[str] = []
+        """What the person should know about the statement that runs, beside its result."""
+        self.settings.set("sql.dialect", config.flavour.value)
+        self.settings.watch(self._setting_changed)
+        for key, value in config.conf.items():
+            self._note(self.settings.set(key, value))
+        for key, value in config.variables.items():
+            if key in self.settings or key.startswith(CATALOG_PREFIX):
+                self._note(self.settings.set(key, value))
+
+    # --- what is set -------------------------------------------------------------------------------------------------
+
+    @property
+    def flavour(self) -> Flavour:
+        return Flavour(self.settings.get("sql.dialect"))
+
+    @property
+    def home(self) -> Path:
+        return self._config.home
+
+    @property
+    def current_database(self) -> str:
+        return ".".join(self.namespace)
+
+    def setting(self, key: str) -> str | None:
+        return self.settings.get(key)
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone, by name."""
+        zone = self.settings.get("table.local-time-zone")
+        return machine_time_zone() if zone in (None, "default") else zone or "UTC"
+
+    def _setting_changed(self, key: str) -> None:
+        if key == "table.local-time-zone" and self._duck:
+            self._duck.set("TimeZone", self.time_zone)
+        elif key == "engine.memory-limit" and self._duck and self.settings.get(key):
+            self._duck.set("memory_limit", self._memory_limit() or "")
+        elif key == "engine.threads" and self._duck and self.settings.get(key):
+            self._duck.set("threads", self.settings.get(key) or "")
+        elif key.startswith(CATALOG_PREFIX):
+            # The keys of one catalog come one by one: it is built anew when it is next used.
+            self._catalogs.pop(key.removeprefix(CATALOG_PREFIX).split(".")[0], None)
+
+    def _memory_limit(self) -> str | None:
+        from bergsql.catalog.options import parse_memory
+
+        limit = self.settings.get("engine.memory-limit")
+        return f"{parse_memory(limit) // 1024}KiB" if limit else None
+
+    @property
+    def duck(self) -> Duck:
+        """The DuckDB of this session, made when it is first needed."""
+        if self._duck is None:
+            threads = self.settings.get("engine.threads")
+            self._duck = Duck(memory_limit=self._memory_limit(), threads=int(threads) if threads else None)
+            if self.time_zone != machine_time_zone():
+                self._duck.set("TimeZone", self.time_zone)
+        return self._duck
+
+    # --- catalogs ----------------------------------------------------------------------------------------------------
+
+    def catalog_names(self) -> list[str]:
+        return sorted({DEFAULT_CATALOG, *self._catalogs, *self._defined_by_settings()})
+
+    def has_catalog(self, name: str) -> bool:
+        return name == DEFAULT_CATALOG or name in self._catalogs or CATALOG_PREFIX + name in dict(self.settings.items())
+
+    def catalog(self, name: str, span: Span | None = None) -> Catalog:
+        """The catalog of that name.
+
+        :raises BergError: NOT_FOUND; or what is wrong with its options.
+        """
+        if name not in self._catalogs:
+            self._catalogs[name] = self._build_catalog(name, span)
+        return self._catalogs[name]
+
+    def add_catalog(self, catalog: Catalog) -> None:
+        self._catalogs[catalog.name] = catalog
+
+    def remove_catalog(self, name: str) -> None:
+        """Forget a catalog and the settings that define it. Its tables stay where they are."""
+        self._catalogs.pop(name, None)
+        for key, _ in list(self.settings.items()):
+            if key == CATALOG_PREFIX + name or key.startswith(f"{CATALOG_PREFIX}{name}."):
+                self.settings.reset(key)
+
+    def _defined_by_settings(self) -> set[str]:
+        keys = (k.removeprefix(CATALOG_PREFIX) for k, _ in self.settings.items() if k.startswith(CATALOG_PREFIX))
+        return {k for k in keys if "." not in k}
+
+    def _build_catalog(self, name: str, span: Span | None) -> Catalog:
+        from bergsql.catalog.registry import build_catalog
+
+        if name == DEFAULT_CATALOG:
+            from bergsql.catalog.default import DefaultCatalog
+
+            return DefaultCatalog(self._config.warehouse or self._config.home / "warehouse")
+        values = dict(self.settings.items())
+        if CATALOG_PREFIX + name in values:
+            prefix = f"{CATALOG_PREFIX}{name}."
+            options = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+            return build_catalog(name, options, self._config.home, spark_class=values[CATALOG_PREFIX + name])
+        raise BergError(
+            ErrorCode.NOT_FOUND,
+            f"Catalog {name} was not found.",
+            span=span,
+            hint=did_you_mean(name, self.catalog_names()) or "SHOW CATALOGS; lists the catalogs.",
+        )
+
+    # --- statements --------------------------------------------------------------------------------------------------
+
+    def execute(self, statement: SourceStatement | str) -> Result:
+        """Run one statement.
+
+        :raises BergError: its span is an offset in the statement's text as it was given.
+        :raises KeyboardInterrupt: Ctrl-C, or :meth:`interrupt`; nothing was committed.
+        """
+        text = statement if isinstance(statement, str) else statement.text
+        filled = substitute(text, self._lookup)
+        self._interrupted = False
+        return self._placed(lambda: self._run(filled.text), filled.to_original)
+
+    def _run(self, text: str) -> Result:
+        from bergsql.engine.sql.parser import parse
+
+        result = self.run(parse(text, self.flavour))
+        notes, self.notes = self.notes, []
+        result.messages = (*notes, *result.messages)
+        return result
+
+    def run(self, statement: Statement) -> Result:
+        """Run a parsed statement."""
+        from bergsql.engine.execute import handler
+
+        return handler(statement)(self, statement)
+
+    def _placed(self, run: Callable[[], Result], to_original: Callable[[int], int]) -> Result:
+        try:
+            return run()
+        except BergError as error:
+            if self._interrupted and error.code is not ErrorCode.UNKNOWN_OUTCOME:
+                raise KeyboardInterrupt from error
+            if error.span is not None:
+                error.span = Span(to_original(error.span.start), to_original(error.span.end))
+            raise
+        finally:
+            self.notes = []
+
+    def _lookup(self, name: str) -> str | None:
+        value = self.variables.get(name)
+        return value if value is not None else self.settings.get(name)
+
+    def _note(self, note: str | None) -> None:
+        if note:
+            self.notes.append(note)
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs. May be called from another thread."""
+        self._interrupted = True
+        if self._duck:
+            self._duck.interrupt()
+
+    def close(self) -> None:
+        if self._duck:
+            self._duck.close()
+            self._duck = None
+
+
+def machine_time_zone() -> str:
+    """The machine's time zone by name, UTC when it has none."""
+    zone = os.environ.get("TZ", "").lstrip(":")
+    if zone and "/" in zone or zone == "UTC":
+        return zone
+    target = os.path.realpath("/etc/localtime")
+    name = target.partition("zoneinfo/")[2]
+    return name or "UTC"

@@ -1,0 +1,259 @@
+"""Every setting as data, and the session's values of them.
+
+SET checks against this table and the documentation is written from it. A key that is not in the table but belongs to
+Flink's or Spark's runtime is kept and noted; a near miss of a key that works here is refused; a word without a dot is
+a variable for ``${NAME}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.catalog.options import OptionSpec, check_value
+from bergsql.catalog.secrets import is_secret_key
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting: what its value may be, whose it is, and other names it has."""
+
+    spec: OptionSpec
+    flavour: str = "both"
+    aliases: tuple[str, ...] = ()
+
+
+def _setting(
+    key: str,
+    type_: str,
+    default: str | None,
+    doc: str,
+    *,
+    flavour: str = "both",
+    aliases: tuple[str, ...] = (),
+    values: tuple[str, ...] = (),
+    accepted_only: bool = False,
+) -> Setting:
+    spec = OptionSpec(key, type_, default, doc=doc, values=values, accepted_only=accepted_only)
+    return Setting(spec, flavour, aliases)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    _setting("sql.dialect", "enum", "flink", "The flavour of the statements that follow.", values=("flink", "spark")),
+    _setting(
+        "execution.runtime-mode",
+        "enum",
+        "automatic",
+        "Whether a statement runs as a batch or as a stream; automatic: as its sources are.",
+        flavour="flink",
+        values=("automatic", "batch", "streaming"),
+    ),
+    _setting(
+        "sql-client.execution.result-mode",
+        "enum",
+        "tableau",
+        "How the result of a SELECT is drawn.",
+        flavour="flink",
+        values=("tableau",),
+    ),
+    _setting(
+        "table.local-time-zone",
+        "zone",
+        "default",
+        "The time zone in which instants are shown and zone-less text is read; default: the machine's.",
+        aliases=("spark.sql.session.timeZone",),
+    ),
+    _setting(
+        "table.display.max-column-width",
+        "int",
+        "30",
+        "The widest that a column of a tableau gets, in display columns.",
+        flavour="flink",
+        aliases=("sql-client.display.max-column-width",),
+    ),
+    _setting(
+        "sql-client.display.print-time-cost",
+        "bool",
+        "true",
+        "Whether the footer of a result tells the time it took.",
+        flavour="flink",
+    ),
+    _setting(
+        "table.dml-sync",
+        "bool",
+        "false",
+        "Whether an INSERT is waited for; a batch INSERT always is.",
+        flavour="flink",
+        accepted_only=True,
+    ),
+    _setting(
+        "table.dynamic-table-options.enabled",
+        "bool",
+        "true",
+        "Whether OPTIONS hints are allowed.",
+        flavour="flink",
+    ),
+    _setting(
+        "spark.sql.sources.partitionOverwriteMode",
+        "enum",
+        "static",
+        "What INSERT OVERWRITE replaces: static: what PARTITION names, or the table; dynamic: partitions that get rows.",
+        flavour="spark",
+        values=("static", "dynamic"),
+    ),
+    _setting(
+        "spark.sql.storeAssignmentPolicy",
+        "enum",
+        "ANSI",
+        "Which assignments INSERT allows. Only Spark's default is available.",
+        flavour="spark",
+        values=("ANSI",),
+    ),
+    _setting(
+        "spark.sql.ansi.enabled",
+        "enum",
+        "false",
+        "Whether arithmetic and casts fail instead of giving NULL. Only Spark 3's default is available.",
+        flavour="spark",
+        values=("false",),
+    ),
+    _setting("engine.memory-limit", "memory", None, "How much memory queries may use; default: half of the machine."),
+    _setting("engine.threads", "int", None, "How many threads queries may use; default: one a core."),
+)
+
+CATALOG_PREFIX = "spark.sql.catalog."
+"""``spark.sql.catalog.NAME[.option]`` defines a catalog."""
+
+_FOREIGN = (
+    "akka. blob. classloader. client. cluster. collect-sink. compiler. connector.iceberg. datanucleus. env. execution. "
+    "flink-maintenance. fs. hadoop. high-availability. historyserver. hive. iceberg. io. javax. job. jobmanager. "
+    "jobstore. kubernetes. local. mapred. mapreduce. metrics. parallelism. pekko. pipeline. python. "
+    "queryable-state. resourcemanager. rest. restart-strategy. s3. security. slot. spark. sql-client. sql-gateway. "
+    "state. streaming. table. task. taskmanager. web. yarn. zookeeper."
+).split()
+"""Namespaces of keys that Flink's, Spark's, Hive's or Hadoop's runtime knows."""
+
+_BY_NAME: dict[str, Setting] = {
+    name.casefold(): setting for setting in SETTINGS for name in (setting.spec.key, *setting.aliases)
+}
+
+
+class Settings:
+    """The values of one session, set and default."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._watchers: list[Callable[[str], None]] = []
+
+    def watch(self, watcher: Callable[[str], None]) -> None:
+        """Call ``watcher(key)`` after a change of any key."""
+        self._watchers.append(watcher)
+
+    def get(self, key: str) -> str | None:
+        """The value in force: what was set, else the default, else None."""
+        known = _BY_NAME.get(key.casefold())
+        if known is None:
+            return self._values.get(key)
+        return self._values.get(known.spec.key, known.spec.default)
+
+    def flag(self, key: str) -> bool:
+        return (self.get(key) or "").casefold() == "true"
+
+    def number(self, key: str) -> int:
+        """The value of an int setting, which is set or has a default."""
+        return int(self.get(key) or 0)
+
+    def __contains__(self, key: str) -> bool:
+        return key.casefold() in _BY_NAME or key in self._values
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """What was set, by key."""
+        yield from sorted(self._values.items())
+
+    def set(self, key: str, value: str, span: Span | None = None) -> str | None:
+        """Set ``key``; a note for the person comes back when the key means nothing here."""
+        note = None
+        known = _BY_NAME.get(key.casefold())
+        if known is not None:
+            key = known.spec.key
+            value = _checked(known.spec, value, span)
+        elif key.startswith(CATALOG_PREFIX):
+            pass
+        elif "." in key or "-" in key:
+            _refuse_near_miss(key, span)
+            if not key.startswith(tuple(_FOREIGN)):
+                raise BergError(
+                    ErrorCode.OPTION,
+                    f"There is no setting '{key}'.",
+                    span=span,
+                    hint=did_you_mean(key, (s.spec.key for s in SETTINGS))
+                    or "A variable for ${NAME} has no dot or dash in its name; SET; lists what is set.",
+                )
+            note = f"'{key}' is kept, but means nothing here."
+        self._values[key] = value
+        self._notify(key)
+        return note
+
+    def reset(self, key: str | None = None, span: Span | None = None) -> None:
+        """Forget what was set, for one key or for all."""
+        if key is None:
+            gone = list(self._values)
+            self._values.clear()
+        else:
+            known = _BY_NAME.get(key.casefold())
+            key = known.spec.key if known else key
+            if known is None and key not in self._values:
+                _refuse_near_miss(key, span)
+            gone = [key] if self._values.pop(key, None) is not None else []
+        for changed in gone:
+            self._notify(changed)
+
+    def _notify(self, key: str) -> None:
+        for watcher in self._watchers:
+            watcher(key)
+
+
+def _checked(spec: OptionSpec, value: str, span: Span | None) -> str:
+    if spec.type != "zone":
+        return check_value(spec, value, span)
+    return check_zone(value, span)
+
+
+def check_zone(value: str, span: Span | None = None) -> str:
+    """``value`` as the name of a time zone that DuckDB takes, or ``default``."""
+    if value.casefold() == "default":
+        return "default"
+    from zoneinfo import available_timezones
+
+    zones: Mapping[str, str] = {z.casefold(): z for z in available_timezones()}
+    try:
+        return zones[value.casefold()]
+    except KeyError:
+        hint = did_you_mean(value, zones.values()) or "Time zones are named as in 'Asia/Shanghai' or 'UTC'."
+        raise BergError(ErrorCode.OPTION, f"There is no time zone '{value}'.", span=span, hint=hint) from None
+
+
+def _refuse_near_miss(key: str, span: Span | None) -> None:
+    near = get_close_matches(key.casefold(), _BY_NAME, n=1, cutoff=0.88)
+    if near:
+        name = next(n for s in SETTINGS for n in (s.spec.key, *s.aliases) if n.casefold() == near[0])
+        raise BergError(
+            ErrorCode.OPTION, f"There is no setting '{key}'.", span=span, hint=f"Did you mean '{name}'?"
+        )
+
+
+def shown(key: str, value: str) -> str:
+    """A value as it may be shown: masked when its key says that it is a secret."""
+    from bergsql.catalog.secrets import mask_value
+
+    return mask_value(key, value)
+
+
+def as_statement(key: str, value: str) -> str:
+    """The SET statement that sets ``key`` again."""
+    text = shown(key, value)
+    quoted = text.replace("'", "''")
+    statement = f"SET '{key}' = '{quoted}';"
+    return f"-- {statement}" if is_secret_key(key) and text != value else statement

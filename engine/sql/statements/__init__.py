@@ -1,0 +1,80 @@
+"""Every statement as a frozen value: what the parser gives and what execution takes.
+
+A statement says what was written, not what it means: names are unresolved, types are as declared, option values may
+hold ``${env:NAME}``. Spans are offsets in the statement's text, so that a later error can point at the word.
+
+One file a family, loaded when a class of it is first asked for: making all classes would cost every start of the
+shell thirty milliseconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bergsql.engine.sql.statements.alter import AddColumn as AddColumn
+    from bergsql.engine.sql.statements.alter import AddPartitionField as AddPartitionField
+    from bergsql.engine.sql.statements.alter import AlterAction as AlterAction
+    from bergsql.engine.sql.statements.alter import AlterTable as AlterTable
+    from bergsql.engine.sql.statements.alter import DropColumn as DropColumn
+    from bergsql.engine.sql.statements.alter import DropPartitionField as DropPartitionField
+    from bergsql.engine.sql.statements.alter import RenameColumn as RenameColumn
+    from bergsql.engine.sql.statements.alter import RenameTable as RenameTable
+    from bergsql.engine.sql.statements.alter import SetProperties as SetProperties
+    from bergsql.engine.sql.statements.alter import UnsetProperties as UnsetProperties
+    from bergsql.engine.sql.statements.base import Expression as Expression
+    from bergsql.engine.sql.statements.base import Name as Name
+    from bergsql.engine.sql.statements.base import Option as Option
+    from bergsql.engine.sql.statements.base import Query as Query
+    from bergsql.engine.sql.statements.base import Statement as Statement
+    from bergsql.engine.sql.statements.base import TableHint as TableHint
+    from bergsql.engine.sql.statements.base import Unsupported as Unsupported
+    from bergsql.engine.sql.statements.catalogs import CreateCatalog as CreateCatalog
+    from bergsql.engine.sql.statements.catalogs import DropCatalog as DropCatalog
+    from bergsql.engine.sql.statements.catalogs import ShowCatalogs as ShowCatalogs
+    from bergsql.engine.sql.statements.catalogs import ShowCreateCatalog as ShowCreateCatalog
+    from bergsql.engine.sql.statements.catalogs import ShowCurrentCatalog as ShowCurrentCatalog
+    from bergsql.engine.sql.statements.catalogs import UseCatalog as UseCatalog
+    from bergsql.engine.sql.statements.databases import CreateDatabase as CreateDatabase
+    from bergsql.engine.sql.statements.databases import DropDatabase as DropDatabase
+    from bergsql.engine.sql.statements.databases import ShowCurrentDatabase as ShowCurrentDatabase
+    from bergsql.engine.sql.statements.databases import ShowDatabases as ShowDatabases
+    from bergsql.engine.sql.statements.databases import UseDatabase as UseDatabase
+    from bergsql.engine.sql.statements.queries import Explain as Explain
+    from bergsql.engine.sql.statements.queries import Insert as Insert
+    from bergsql.engine.sql.statements.queries import PartitionValue as PartitionValue
+    from bergsql.engine.sql.statements.queries import Select as Select
+    from bergsql.engine.sql.statements.session import Reset as Reset
+    from bergsql.engine.sql.statements.session import Set as Set
+    from bergsql.engine.sql.statements.tables import ColumnDef as ColumnDef
+    from bergsql.engine.sql.statements.tables import CreateTable as CreateTable
+    from bergsql.engine.sql.statements.tables import Describe as Describe
+    from bergsql.engine.sql.statements.tables import DropTable as DropTable
+    from bergsql.engine.sql.statements.tables import Like as Like
+    from bergsql.engine.sql.statements.tables import PartitionColumn as PartitionColumn
+    from bergsql.engine.sql.statements.tables import PrimaryKey as PrimaryKey
+    from bergsql.engine.sql.statements.tables import ShowCreateTable as ShowCreateTable
+    from bergsql.engine.sql.statements.tables import ShowTableProperties as ShowTableProperties
+    from bergsql.engine.sql.statements.tables import ShowTables as ShowTables
+    from bergsql.engine.sql.statements.tables import Transform as Transform
+    from bergsql.engine.sql.statements.tables import Watermark as Watermark
+
+_FAMILIES = {
+    "base": "Name Option Expression TableHint Query Statement Unsupported",
+    "session": "Set Reset",
+    "catalogs": "CreateCatalog DropCatalog UseCatalog ShowCatalogs ShowCurrentCatalog ShowCreateCatalog",
+    "databases": "CreateDatabase DropDatabase UseDatabase ShowDatabases ShowCurrentDatabase",
+    "tables": "ColumnDef Watermark PrimaryKey Transform PartitionColumn Like CreateTable DropTable ShowTables Describe ShowCreateTable ShowTableProperties",
+    "alter": "AlterAction SetProperties UnsetProperties RenameTable AddColumn DropColumn RenameColumn AddPartitionField DropPartitionField AlterTable",
+    "queries": "Select Explain PartitionValue Insert",
+}
+_FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        family = _FAMILY_OF[name]
+    except KeyError:
+        raise AttributeError(name) from None
+    return getattr(import_module(f"{__name__}.{family}"), name)

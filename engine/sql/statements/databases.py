@@ -1,0 +1,44 @@
+"""Statements on databases, which spark calls namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bergsql.engine.sql.statements.base import Name, Option, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Statement):
+    name: Name
+    if_not_exists: bool = False
+    comment: str | None = None
+    location: str | None = None
+    properties: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Statement):
+    name: Name
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UseDatabase(Statement):
+    """``USE x`` (bare: in spark it may name a catalog) and ``USE DATABASE|NAMESPACE|SCHEMA x``."""
+
+    name: Name
+    bare: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDatabases(Statement):
+    catalog: Name | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCurrentDatabase(Statement):
+    """``SHOW CURRENT DATABASE`` (flink) and ``SHOW CURRENT NAMESPACE`` (spark: catalog and namespace)."""
+
+    namespace_form: bool = False
