@@ -65,8 +65,14 @@ _FAMILIES = {
     "session": "Set Reset",
     "catalogs": "CreateCatalog DropCatalog UseCatalog ShowCatalogs ShowCurrentCatalog ShowCreateCatalog",
     "databases": "CreateDatabase DropDatabase UseDatabase ShowDatabases ShowCurrentDatabase",
-    "tables": "ColumnDef Watermark PrimaryKey Transform PartitionColumn Like CreateTable DropTable ShowTables Describe ShowCreateTable ShowTableProperties",
-    "alter": "AlterAction SetProperties UnsetProperties RenameTable AddColumn DropColumn RenameColumn AddPartitionField DropPartitionField AlterTable",
+    "tables": (
+        "ColumnDef Watermark PrimaryKey Transform PartitionColumn Like CreateTable DropTable ShowTables "
+        "Describe ShowCreateTable ShowTableProperties"
+    ),
+    "alter": (
+        "AlterAction SetProperties UnsetProperties RenameTable AddColumn DropColumn RenameColumn "
+        "AddPartitionField DropPartitionField AlterTable"
+    ),
     "queries": "Select Explain PartitionValue Insert",
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
