@@ -1,0 +1,68 @@
+# What a developer runs. `make test` is what CI runs, on a fresh machine too: it installs what it needs.
+
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+SHARED := $(or $(BERGSQL_SHARED),$(abspath ../shared))
+SOURCES := shell engine catalog
+CODE := $(SOURCES) tests benchmarks
+
+.PHONY: help venv java spark lint types imports check test test-long rewrite bench format clean FORCE
+
+help: ## What there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.installed ## The virtual environment with bergsql (editable) and the development tools
+
+# A strict editable install links file by file, so it is made again when a file comes or goes.
+$(VENV)/.installed: pyproject.toml $(VENV)/.files
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' --config-settings editable_mode=strict
+	@touch $@
+
+$(VENV)/.files: FORCE
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@find $(SOURCES) -name '*.py' | sort > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+java:
+	@command -v java > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; } \
+	  || { echo "The tests with Spark need Java 17 (Debian: openjdk-17-jre-headless)." >&2; exit 1; }
+	@command -v java > /dev/null || { apt-get update -qq \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends openjdk-17-jre-headless > /dev/null; }
+
+spark: java ## The real Spark with Iceberg for the interop tests, once, into ~/.cache/spark-oracle
+	@bash $(SHARED)/recipes/spark_oracle.sh --install-only > /dev/null
+
+lint: venv ## ruff: rules and format
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: venv ## mypy --strict
+	$(BIN)/mypy -p bergsql.catalog -p bergsql.engine -p bergsql.shell
+	$(BIN)/mypy tests benchmarks
+
+imports: venv ## Imports run shell, engine, catalog, never back
+	$(BIN)/lint-imports --no-cache
+
+check: lint types imports
+
+test: check spark ## All checks and tests with bounded seeds, interop with the real Spark included
+	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) --dist loadgroup -m 'not long' --cov --cov-report=term:skip-covered
+
+test-long: check spark ## The same with all seeds
+	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+rewrite: venv ## Write what is printed into FILES=tests/sql/x.test, to be read over
+	$(BIN)/python -m tests.sqltest --rewrite $(FILES)
+
+bench: venv ## The benchmarks: ratios to DuckDB measured in one run
+	for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done
+
+format: venv ## ruff format and the fixes that are safe
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+clean: ## Remove what was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage*

@@ -1,0 +1,245 @@
+"""The runner of ``tests/sql/*.test``: statements and what they print, side by side.
+
+A file begins with a block of settings, one ``key: value`` a line:
+
+    dialect: spark          flink (default) or spark
+    format: csv             tableau (default), csv or jsonl
+    args: --conf k=v        further arguments of the command line
+
+Then come records, set apart by empty lines. A record is a statement, a line ``----``, and what it prints:
+
+    # A line that begins with a hash, before the statement, is a comment.
+    SELECT id, name
+    FROM t ORDER BY id
+    ----
+    +----+------+
+    | id | name |
+    +----+------+
+    |  1 |   zs |
+    +----+------+
+    1 row in set (0.00 seconds)
+
+- All statements of a file run in one process and one session, each as an ``-e`` of its own, so the last ``;`` may be left
+  out and a broken string spoils its own record only. ``${WAREHOUSE}`` is an empty folder, ``default_catalog`` is empty.
+- Without ``----`` the statement must succeed and its output is not looked at. With nothing behind ``----`` it prints nothing.
+- ``---- sorted`` compares the lines in any order.
+- An error is written ``error LINE:COLUMN text`` (the place may be left out, and is relative to the record) and
+  ``hint text``; the text is part of what bergsql says.
+- ``[INFO] …`` and other notes are compared only where the expectation holds such a line.
+- An empty line inside the output is written ``<blank>``.
+- Seconds, snapshot ids, the UUIDs of file names and the test's folders differ by run: they are written ``(0.00 seconds)``,
+  ``snapshot <id>``, ``<uuid>``, ``${WAREHOUSE}`` and ``${BERG_HOME}``.
+
+``python -m tests.sqltest FILE…`` prints the differences; with ``--rewrite`` it writes what was printed into the files,
+for a person to read over: expected results come from the oracles and from the rules, not from the program under test.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.support.answers import NOTE, Answer
+from tests.support.berg import Berg, fresh_berg
+
+BLANK = "<blank>"
+KEYS = ("dialect", "format", "args")
+SEPARATOR = re.compile(r"^----(?: (sorted))?$")
+ERROR = re.compile(r"^error (?:(\d+):(\d+) )?(.*)$")
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+VARYING = (
+    (re.compile(r"\(\d+\.\d+ seconds\)"), "(0.00 seconds)"),
+    (re.compile(r"(?i)(snapshot[-_ ]?(?:id)?[':= ]+)\d{6,19}\b"), r"\1<id>"),
+    (re.compile(rf"(?<=[-/]){UUID}|{UUID}(?=[-.])"), "<uuid>"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One statement and its expectation. ``line`` is where the statement begins in the file, from 1."""
+
+    comments: tuple[str, ...]
+    sql: str
+    expected: tuple[str, ...] | None
+    in_any_order: bool
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class TestFile:
+    """A parsed ``.test`` file."""
+
+    __test__ = False
+    header: tuple[str, ...]
+    options: dict[str, str]
+    records: tuple[Record, ...]
+    tail: tuple[str, ...]
+
+    def arguments(self) -> list[str]:
+        return [
+            "--dialect",
+            self.options.get("dialect", "flink"),
+            "--format",
+            self.options.get("format", "tableau"),
+            *shlex.split(self.options.get("args", "")),
+        ]
+
+
+class FormatError(Exception):
+    """A ``.test`` file that is not one."""
+
+
+def parse_file(text: str) -> TestFile:
+    """Read a ``.test`` file."""
+    blocks = _blocks(text)
+    header: tuple[str, ...] = ()
+    options: dict[str, str] = {}
+    if blocks and any(re.match(r"[a-z]+: ", line) for line in blocks[0][1]):
+        header = tuple(blocks.pop(0)[1])
+        for line in header:
+            if line.startswith("#"):
+                continue
+            key, colon, value = line.partition(": ")
+            if not colon or key not in KEYS:
+                raise FormatError(f"unknown setting: {line}")
+            options[key] = value.strip()
+    records: list[Record] = []
+    comments: list[str] = []
+    for start, lines in blocks:
+        if all(line.startswith("#") for line in lines):
+            comments += [*lines, ""]
+            continue
+        records.append(_record(start, lines, comments))
+        comments = []
+    return TestFile(header, options, tuple(records), tuple(comments))
+
+
+def _blocks(text: str) -> list[tuple[int, list[str]]]:
+    """The runs of lines between empty lines, each with the number of its first line."""
+    blocks: list[tuple[int, list[str]]] = []
+    fresh = True
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            fresh = True
+        elif fresh:
+            blocks.append((number, [line]))
+            fresh = False
+        else:
+            blocks[-1][1].append(line)
+    return blocks
+
+
+def _record(start: int, lines: list[str], comments: list[str]) -> Record:
+    own = 0
+    while lines[own].startswith("#"):
+        own += 1
+    cut = next((i for i, line in enumerate(lines) if SEPARATOR.match(line)), None)
+    separator = SEPARATOR.match(lines[cut]) if cut is not None else None
+    sql = "\n".join(lines[own:cut])
+    if not sql:
+        raise FormatError(f"line {start}: no statement before ----")
+    return Record(
+        comments=(*comments, *lines[:own]),
+        sql=sql,
+        expected=None if cut is None else tuple(lines[cut + 1 :]),
+        in_any_order=bool(separator and separator.group(1)),
+        line=start + own,
+    )
+
+
+def run_file(file: TestFile, berg: Berg) -> list[Answer]:
+    """Run the file's statements through the command line."""
+    return berg.answers([r.sql for r in file.records], *file.arguments())
+
+
+def normalised(line: str, berg: Berg) -> str:
+    """The line without what differs by run."""
+    line = line.replace(str(berg.warehouse), "${WAREHOUSE}").replace(str(berg.home), "${BERG_HOME}").rstrip()
+    for pattern, replacement in VARYING:
+        line = pattern.sub(replacement, line)
+    return line or BLANK
+
+
+def printed(answer: Answer, berg: Berg, *, notes: bool) -> list[str]:
+    """What a statement printed, as the expectation would write it."""
+    lines = [normalised(line, berg) for line in (answer.lines if notes else answer.data)]
+    for failure in answer.errors:
+        lines += [normalised(line, berg) for line in str(failure).splitlines()]
+    return lines
+
+
+def _wants_notes(record: Record) -> bool:
+    return any(NOTE.match(line) for line in record.expected or ())
+
+
+def meets(record: Record, got: Sequence[str], answer: Answer) -> bool:
+    """Whether what was printed is what the record expects."""
+    if record.expected is None:
+        return not answer.errors
+    expected, actual = list(record.expected), list(got)
+    if record.in_any_order:
+        expected, actual = sorted(expected), sorted(actual)
+    return len(expected) == len(actual) and all(map(_line_meets, expected, actual))
+
+
+def _line_meets(expected: str, actual: str) -> bool:
+    if wanted := ERROR.match(expected):
+        told = ERROR.match(actual)
+        return bool(told) and wanted.group(1, 2) in ((None, None), told.group(1, 2)) and wanted.group(3) in told.group(3)
+    if expected.startswith("hint "):
+        return actual.startswith("hint ") and expected.removeprefix("hint ") in actual
+    return expected.rstrip() == actual
+
+
+def differences(path: Path, berg: Berg) -> list[str]:
+    """Run a file; the lines of a diff from what it expects to what was printed, empty if all is met."""
+    file = parse_file(path.read_text(encoding="utf-8"))
+    lines: list[str] = []
+    for record, answer in zip(file.records, run_file(file, berg), strict=True):
+        got = printed(answer, berg, notes=_wants_notes(record))
+        if not meets(record, got, answer):
+            lines += [f"{path.name}:{record.line}:", *(f"    {line}" for line in record.sql.splitlines())]
+            lines += list(unified_diff(record.expected or [], got, "expected", "printed", lineterm="", n=100))[2:]
+    return lines
+
+
+def rewritten(file: TestFile, answers: Sequence[Answer], berg: Berg) -> str:
+    """The file's text with each expectation that is not met replaced by what was printed."""
+    parts: list[str] = ["\n".join(file.header)] if file.header else []
+    for record, answer in zip(file.records, answers, strict=True):
+        got = printed(answer, berg, notes=_wants_notes(record))
+        lines = [*record.comments, *record.sql.splitlines()]
+        expected = record.expected if meets(record, got, answer) else tuple(got)
+        if expected is not None:
+            lines += ["---- sorted" if record.in_any_order else "----", *expected]
+        parts.append("\n".join(lines))
+    if file.tail:
+        parts.append("\n".join(file.tail).rstrip())
+    return "\n\n".join(parts) + "\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command line of the runner."""
+    rewrite = "--rewrite" in arguments
+    failed = False
+    for path in map(Path, (a for a in arguments if a != "--rewrite")):
+        with fresh_berg() as berg:
+            if rewrite:
+                file = parse_file(path.read_text(encoding="utf-8"))
+                path.write_text(rewritten(file, run_file(file, berg), berg), encoding="utf-8")
+            elif lines := differences(path, berg):
+                failed = True
+                print("\n".join(lines))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

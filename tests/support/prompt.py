@@ -1,0 +1,72 @@
+"""bergsql typed at a terminal: a pseudo-terminal, keys, and what came back on the screen."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from types import TracebackType
+
+import pexpect
+
+from tests.support.answers import Answer, parse_answer
+from tests.support.berg import TIMEOUT, Berg
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-B]?|[\x00-\x08\x0b-\x1f\x7f]")
+OUTPUT = re.compile(r"^(\{.*\}|\|.*\||\+-[-+]*\+|\[(INFO|ERROR)\] .*|Hint: .*|  line \d+, column \d+|\d+ rows? in set.*|Empty set.*)$")
+
+
+class Prompt:
+    """A session at the prompt. Statements are typed line by line, as a person does."""
+
+    def __init__(self, berg: Berg, *arguments: str, columns: int = 250) -> None:
+        command, *rest = berg.command(*arguments)
+        self._child = pexpect.spawn(
+            command,
+            rest,
+            env={**berg.env(), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
+            dimensions=(60, columns),
+            encoding="utf-8",
+            codec_errors="replace",
+            timeout=TIMEOUT,
+        )
+
+    def __enter__(self) -> Prompt:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._child.close(force=True)
+
+    def answer(self, statement: str) -> Answer:
+        """Type a statement, and a query that gives a token behind it; what came before the token is the answer.
+
+        Only lines that bergsql prints are kept, not the echo of what was typed.
+        """
+        token = secrets.token_hex(6)
+        for line in [*statement.splitlines(), f"SELECT '{token}' AS m;"]:
+            self._child.send(line + "\r")
+        self._child.expect(rf'"m": ?"{token}"|\| {token} \|')
+        lines = plain_lines(str(self._child.before))
+        kept = [line for line in lines if OUTPUT.match(line)]
+        return parse_answer(without_marker(kept))
+
+    def leave(self) -> int:
+        """Ctrl-D at an empty prompt; the exit code."""
+        self._child.send("\x04")
+        self._child.expect(pexpect.EOF)
+        self._child.close()
+        return int(self._child.exitstatus if self._child.exitstatus is not None else -1)
+
+
+def plain_lines(raw: str) -> list[str]:
+    """The lines of a terminal's stream without control sequences."""
+    return [CONTROL.sub("", line).rstrip() for line in re.split(r"\r*\n|\r", raw)]
+
+
+def without_marker(lines: list[str]) -> list[str]:
+    """The lines without the beginning of the marker's table, and without what the marker before left behind."""
+    if lines[-2:] and re.fullmatch(r"\| +m \|", lines[-2]):
+        lines = lines[:-3]
+    start = 0
+    if lines[:1] and re.fullmatch(r"\+-{14}\+", lines[0]):
+        start = 2
+    return lines[start:]
