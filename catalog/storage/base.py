@@ -1,0 +1,144 @@
+"""What a file system must do for catalogs and tables, and which one serves a location."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, Protocol
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+
+
+class FileMissing(BergError):
+    """There is no such file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(ErrorCode.NOT_FOUND, f"The file {path} was not found.")
+        self.path = path
+
+
+class FileExists(BergError):
+    """There is such a file already, and it was not replaced."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(ErrorCode.ALREADY_EXISTS, f"The file {path} exists already.")
+        self.path = path
+
+
+class Storage(Protocol):
+    """Files by location. Every location may carry the scheme.
+
+    Failures are BergErrors: :class:`FileMissing`, :class:`FileExists`, else IO with the system's reason.
+    """
+
+    def read(self, path: str) -> bytes:
+        """The whole file."""
+        ...
+
+    def open_input(self, path: str) -> BinaryIO:
+        """The file, open for reading; the caller closes it."""
+        ...
+
+    def write_new(self, path: str, data: bytes, *, fsync: bool = True) -> None:
+        """Write a file that must not exist yet, durably if ``fsync``; a failed write leaves no file.
+
+        Its directory is made if missing. The directory itself is not synced (see :meth:`fsync_dir`).
+        """
+        ...
+
+    def publish(self, staged: str, path: str) -> None:
+        """Give the complete file ``staged`` the name ``path``, durably, unless that name is taken (FileExists).
+
+        Atomic: at no time does ``path`` name an incomplete file. ``staged`` is gone afterwards, or kept on failure.
+        """
+        ...
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write or overwrite a small file atomically; after a crash it may be old, new or, without a sync, empty."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+        ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def size(self, path: str) -> int:
+        """The length of a file in bytes."""
+        ...
+
+    def list(self, path: str) -> Iterator[tuple[str, bool]]:
+        """The names directly in a directory, each with whether it is a directory; FileMissing if it is none."""
+        ...
+
+    def mkdir(self, path: str) -> None:
+        """Make a directory and its parents, if they are missing."""
+        ...
+
+    def delete(self, path: str) -> bool:
+        """Delete a file; whether it was there."""
+        ...
+
+    def delete_tree(self, path: str) -> None:
+        """Delete a directory with all it holds, if it is there."""
+        ...
+
+    def fsync_file(self, path: str) -> None:
+        """Make a file that someone else wrote durable."""
+        ...
+
+    def fsync_dir(self, path: str) -> None:
+        """Make the names in a directory durable."""
+        ...
+
+    def local_path(self, path: str) -> str:
+        """The path that DuckDB reads and writes the file by."""
+        ...
+
+
+def scheme_of(location: str) -> str:
+    """The scheme in lower case: ``file`` for a plain path, ``s3`` for ``s3://…``."""
+    m = _SCHEME.match(location)
+    return m[1].lower() if m else "file"
+
+
+def strip_scheme(location: str) -> str:
+    """The absolute path of ``/abs``, ``file:/abs`` or ``file:///abs``, without a trailing slash.
+
+    Nothing is percent-decoded: Hadoop, whose locations these are, writes spaces and percent signs as they are.
+    """
+    if scheme_of(location) != "file":
+        raise BergError(ErrorCode.INVALID, f"{location} is not a local file.")
+    path = location
+    if _SCHEME.match(location):
+        path = location.split(":", 1)[1]
+        if path.startswith("//"):
+            host, slash, rest = path[2:].partition("/")
+            if host not in ("", "localhost"):
+                raise BergError(ErrorCode.INVALID, f"{location} names the host '{host}': write file:///path instead.")
+            path = slash + rest
+        path = "/" + path.lstrip("/") if path.startswith("/") else path
+    if not path.startswith("/"):
+        raise BergError(ErrorCode.INVALID, f"The location {location} is not absolute.")
+    if "\0" in path:
+        raise BergError(ErrorCode.INVALID, "A location cannot hold a NUL character.")
+    return path.rstrip("/") or "/"
+
+
+def as_uri(path: str, like: str) -> str:
+    """The absolute local ``path`` written as ``like`` is: plain, ``file:/…`` or ``file:///…``."""
+    if not _SCHEME.match(like):
+        return path
+    return f"file://{path}" if like.split(":", 1)[1].startswith("//") else f"file:{path}"
+
+
+def storage_for(location: str, options: Mapping[str, str] | None = None) -> Storage:  # noqa: ARG001
+    """The file system that serves ``location``; ``options`` are the catalog's (credentials, endpoints)."""
+    scheme = scheme_of(location)
+    if scheme == "file":
+        from bergsql.catalog.storage.local import LocalStorage
+
+        return LocalStorage()
+    raise not_supported(f"Storage on {scheme}")

@@ -1,0 +1,159 @@
+"""Files on a local disk, or on anything mounted like one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EACCES, EMLINK, ENOSPC, ENOTSUP, EPERM, EROFS, EXDEV
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.storage.base import FileExists, FileMissing, strip_scheme
+
+_NO_LINKS = frozenset({EPERM, ENOTSUP, EMLINK})
+
+
+class LocalStorage:
+    """The :class:`~bergsql.catalog.storage.base.Storage` of ``/abs``, ``file:/abs`` and ``file:///abs``."""
+
+    def read(self, path: str) -> bytes:
+        with _errors_of(path, "read"):
+            return Path(strip_scheme(path)).read_bytes()
+
+    def open_input(self, path: str) -> BinaryIO:
+        with _errors_of(path, "read"):
+            return Path(strip_scheme(path)).open("rb")
+
+    def write_new(self, path: str, data: bytes, *, fsync: bool = True) -> None:
+        local = strip_scheme(path)
+        with _errors_of(path, "write"):
+            try:
+                fd = os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            except FileNotFoundError:
+                Path(local).parent.mkdir(parents=True, exist_ok=True)
+                fd = os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            try:
+                with os.fdopen(fd, "wb", buffering=0) as f:
+                    _write_all(f.fileno(), data)
+                    if fsync:
+                        os.fsync(f.fileno())
+            except BaseException:
+                with suppress(OSError):
+                    Path(local).unlink()
+                raise
+
+    def publish(self, staged: str, path: str) -> None:
+        source, target = strip_scheme(staged), strip_scheme(path)
+        try:
+            with _errors_of(path, "publish"):
+                os.link(source, target)
+        except BergError as e:
+            cause = e.__cause__
+            if isinstance(cause, OSError) and cause.errno in _NO_LINKS:
+                raise BergError(
+                    ErrorCode.IO,
+                    f"Cannot publish {path}: its file system has no hard links, which a safe commit needs.",
+                ) from cause
+            raise
+        with _errors_of(path, "publish"):
+            self.fsync_dir(str(Path(target).parent))
+            with suppress(FileNotFoundError):
+                Path(source).unlink()
+
+    def replace(self, path: str, data: bytes) -> None:
+        local = strip_scheme(path)
+        staged = f"{local}.{uuid4().hex}.tmp"
+        try:
+            self.write_new(staged, data, fsync=False)
+            with _errors_of(path, "write"):
+                Path(staged).replace(local)
+        except BaseException:
+            with suppress(OSError):
+                Path(staged).unlink()
+            raise
+
+    def exists(self, path: str) -> bool:
+        local = Path(strip_scheme(path))
+        return local.exists() or local.is_symlink()
+
+    def is_dir(self, path: str) -> bool:
+        return Path(strip_scheme(path)).is_dir()
+
+    def size(self, path: str) -> int:
+        with _errors_of(path, "read"):
+            return Path(strip_scheme(path)).stat().st_size
+
+    def list(self, path: str) -> Iterator[tuple[str, bool]]:
+        with _errors_of(path, "list"), os.scandir(strip_scheme(path)) as entries:
+            found = [(e.name, e.is_dir()) for e in entries]
+        return iter(found)
+
+    def mkdir(self, path: str) -> None:
+        with _errors_of(path, "make the directory"):
+            Path(strip_scheme(path)).mkdir(parents=True, exist_ok=True)
+
+    def delete(self, path: str) -> bool:
+        try:
+            with _errors_of(path, "delete"):
+                Path(strip_scheme(path)).unlink()
+        except FileMissing:
+            return False
+        return True
+
+    def delete_tree(self, path: str) -> None:
+        from shutil import rmtree
+
+        local = Path(strip_scheme(path))
+        with _errors_of(path, "delete"):
+            if local.is_symlink():
+                local.unlink()
+            elif local.exists():
+                rmtree(local)
+
+    def fsync_file(self, path: str) -> None:
+        with _errors_of(path, "sync"):
+            _fsync(strip_scheme(path), os.O_RDONLY)
+
+    def fsync_dir(self, path: str) -> None:
+        with _errors_of(path, "sync"):
+            _fsync(strip_scheme(path), os.O_RDONLY | os.O_DIRECTORY)
+
+    def local_path(self, path: str) -> str:
+        return strip_scheme(path)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _fsync(path: str, flags: int) -> None:
+    fd = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _errors_of(path: str, verb: str) -> Iterator[None]:
+    """Failures of the system as errors of ours that name the location as it was given."""
+    try:
+        yield
+    except FileNotFoundError as e:
+        raise FileMissing(path) from e
+    except NotADirectoryError as e:
+        raise FileMissing(path) from e
+    except FileExistsError as e:
+        raise FileExists(path) from e
+    except OSError as e:
+        hint = "Are the permissions right?" if e.errno in (EACCES, EROFS) else None
+        if e.errno == ENOSPC:
+            hint = "The disk is full."
+        if e.errno == EXDEV:
+            hint = "The two places are on different disks."
+        raise BergError(ErrorCode.IO, f"Cannot {verb} {path}: {e.strerror or e}.", hint=hint) from e
