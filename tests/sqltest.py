@@ -193,7 +193,9 @@ def meets(record: Record, got: Sequence[str], answer: Answer) -> bool:
 def _line_meets(expected: str, actual: str) -> bool:
     if wanted := ERROR.match(expected):
         told = ERROR.match(actual)
-        return bool(told) and wanted.group(1, 2) in ((None, None), told.group(1, 2)) and wanted.group(3) in told.group(3)
+        if told is None:
+            return False
+        return wanted.group(1, 2) in ((None, None), told.group(1, 2)) and wanted.group(3) in told.group(3)
     if expected.startswith("hint "):
         return actual.startswith("hint ") and expected.removeprefix("hint ") in actual
     return expected.rstrip() == actual

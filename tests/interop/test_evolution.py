@@ -29,7 +29,12 @@ def test_evolved_schema(both: Both) -> None:
             "insert into both.evo.s values (4,'ml','m','sh','old')",
         ]
     )
-    rows: list[list[object]] = [[1, "zs", None, None, None], [2, "ls", None, None, None], [3, "ww", "f", "bj", None], [4, "ml", "m", "sh", "old"]]
+    rows: list[list[object]] = [
+        [1, "zs", None, None, None],
+        [2, "ls", None, None, None],
+        [3, "ww", "f", "bj", None],
+        [4, "ml", "m", "sh", "old"],
+    ]
     agree(both, "select * from both.evo.s", rows)
     agree(both, "select id from both.evo.s where age is null", [[1], [2], [3]])
     agree(both, "select id from both.evo.s where xxx = 'f'", [[3]])
@@ -45,7 +50,11 @@ def test_evolved_nested_schema(both: Both) -> None:
     both.spark.sql("alter table both.evo.n rename column p.x to z")
     both.spark.sql("alter table both.evo.n add column p.x string")
     both.spark.sql("alter table both.evo.n add column a.element.v int")
-    both.run(["insert into both.evo.n values (2, named_struct('z', 3, 'y', 4, 'x', 'new'), array(named_struct('k', 'two', 'v', 2)))"])
+    both.run(
+        [
+            "insert into both.evo.n values (2, named_struct('z', 3, 'y', 4, 'x', 'new'), array(named_struct('k', 'two', 'v', 2)))"
+        ]
+    )
     agree(
         both,
         "select * from both.evo.n",
@@ -113,9 +122,21 @@ def test_summaries_tell_what_the_manifests_hold(both: Both) -> None:
     )
     (summary,) = both.spark.rows("select summary from both.evo.sum.snapshots order by committed_at desc limit 1")
     told = dict(summary[0]["$map"])
-    ((files, rows, size),) = both.spark.rows("select count(*), sum(record_count), sum(file_size_in_bytes) from both.evo.sum.files")
-    assert [told["total-data-files"], told["total-records"], told["total-files-size"]] == [str(files), str(rows), str(size)]
-    added = {"added-data-files": "1", "added-records": "1", "deleted-data-files": "1", "deleted-records": "2", "changed-partition-count": "1"}
+    ((files, rows, size),) = both.spark.rows(
+        "select count(*), sum(record_count), sum(file_size_in_bytes) from both.evo.sum.files"
+    )
+    assert [told["total-data-files"], told["total-records"], told["total-files-size"]] == [
+        str(files),
+        str(rows),
+        str(size),
+    ]
+    added = {
+        "added-data-files": "1",
+        "added-records": "1",
+        "deleted-data-files": "1",
+        "deleted-records": "2",
+        "changed-partition-count": "1",
+    }
     assert {k: told[k] for k in added} == added
 
 
@@ -130,7 +151,9 @@ def test_replaced_table(both: Both) -> None:
     agree(both, "select * from both.evo.ctas", [[1, "zs"], [2, "ls"]])
     both.run(["replace table both.evo.ctas using iceberg as select name, id + 10 as id from both.evo.src"])
     agree(both, "select * from both.evo.ctas", [["zs", 11], ["ls", 12]])
-    history = both.spark.rows("select parent_id is null, is_current_ancestor from both.evo.ctas.history order by made_current_at")
+    history = both.spark.rows(
+        "select parent_id is null, is_current_ancestor from both.evo.ctas.history order by made_current_at"
+    )
     assert history == [[True, False], [True, True]]
     both.spark.sql("insert into both.evo.ctas values ('new', 13)")
     agree(both, "select id from both.evo.ctas where name = 'new'", [[13]])
@@ -140,7 +163,11 @@ def test_replaced_table(both: Both) -> None:
 def test_turn_by_turn(version: int, both: Both) -> None:
     """Both write to one table by turns, for either format version."""
     table = f"both.evo.turns{version}"
-    both.run([f"create table {table} (id int, d date) using iceberg partitioned by (months(d)) tblproperties ('format-version'='{version}')"])
+    both.run(
+        [
+            f"create table {table} (id int, d date) using iceberg partitioned by (months(d)) tblproperties ('format-version'='{version}')"
+        ]
+    )
     rows: list[list[object]] = []
     for turn in range(3):
         both.spark.sql(f"insert into {table} values ({turn}, date'2024-0{turn + 1}-15')")

@@ -17,17 +17,22 @@ def ids(case: PartitionCase) -> str:
 
 
 @pytest.fixture(scope="session")
-def our_tables(both: Both) -> None:
-    """All tables, made by one bergsql."""
+def our_tables(both: Both) -> str:
+    """All tables, made by one bergsql; their namespace."""
     statements = [s for case in CASES for s in case.statements("both", OURS)]
     for statement, answer in zip(statements, both.answers(statements), strict=True):
         assert not answer.errors, (statement, answer.errors)
+    return OURS
 
 
 @pytest.fixture(scope="session")
-def our_answers(both: Both, our_tables: None) -> dict[str, tuple[list[list[object]], list[list[object]]]]:
+def our_answers(both: Both, our_tables: str) -> dict[str, tuple[list[list[object]], list[list[object]]]]:
     """By table: the rows and the rows found by filters, as bergsql reads them."""
-    queries = [q for case in CASES for q in (f"select * from both.{OURS}.{case.table}", case.lookups("both", OURS))]
+    return read_all(both, our_tables)
+
+
+def read_all(both: Both, namespace: str) -> dict[str, tuple[list[list[object]], list[list[object]]]]:
+    queries = [q for c in CASES for q in (f"select * from both.{namespace}.{c.table}", c.lookups("both", namespace))]
     answers = [[list(row.values()) for row in a.json_rows()] for a in both.answers(queries)]
     return {case.table: (answers[2 * n], answers[2 * n + 1]) for n, case in enumerate(CASES)}
 
@@ -38,9 +43,7 @@ def their_answers(both: Both) -> dict[str, tuple[list[list[object]], list[list[o
     for case in CASES:
         for statement in case.statements("both", THEIRS):
             both.spark.sql(statement)
-    queries = [q for case in CASES for q in (f"select * from both.{THEIRS}.{case.table}", case.lookups("both", THEIRS))]
-    answers = [[list(row.values()) for row in a.json_rows()] for a in both.answers(queries)]
-    return {case.table: (answers[2 * n], answers[2 * n + 1]) for n, case in enumerate(CASES)}
+    return read_all(both, THEIRS)
 
 
 def every_value_once(case: PartitionCase) -> list[str]:
@@ -52,7 +55,9 @@ def every_value_once(case: PartitionCase) -> list[str]:
 def test_spark_finds_our_rows_and_partition_values(case: PartitionCase, both: Both) -> None:
     table = f"both.{OURS}.{case.table}"
     computed = case.expression.format(catalog="both")
-    wrong = both.spark.rows(f"select id, c, _partition, {computed} from {table} where not (_partition.{case.column} <=> {computed})")
+    wrong = both.spark.rows(
+        f"select id, c, _partition, {computed} from {table} where not (_partition.{case.column} <=> {computed})"
+    )
     assert wrong == []
     assert as_multiset(both.spark.rows(case.lookups("both", OURS))) == every_value_once(case)
 

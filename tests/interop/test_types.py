@@ -31,11 +31,35 @@ SPARK_VALUES = """
 SPARK_ROWS: list[list[Any]] = [
     [
         *(1, True, 1, 300, 9223372036854775807, 1.5, 2.25, "12.5", "0.000001", "1234567890123456789.0123456789"),
-        *("zs", "vchar", "abc", {"$hex": "00ff"}, "2024-02-29", "2024-02-29 12:34:56.789000", "2024-02-29 12:34:56.000001"),
-        *([1, None, 3], {"$map": [["k", 1], ["n", None]]}, {"a": 7, "b": "中文"}, [{"x": 1, "y": {"$map": [["p", [1.5, None]]]}}]),
+        *(
+            "zs",
+            "vchar",
+            "abc",
+            {"$hex": "00ff"},
+            "2024-02-29",
+            "2024-02-29 12:34:56.789000",
+            "2024-02-29 12:34:56.000001",
+        ),
+        *(
+            [1, None, 3],
+            {"$map": [["k", 1], ["n", None]]},
+            {"a": 7, "b": "中文"},
+            [{"x": 1, "y": {"$map": [["p", [1.5, None]]]}}],
+        ),
     ],
     [
-        *(2, False, -128, -32768, -9223372036854775808, "NaN", "-Infinity", "-9999.9", "-999999999999.999999", "-0.0000000001"),
+        *(
+            2,
+            False,
+            -128,
+            -32768,
+            -9223372036854775808,
+            "NaN",
+            "-Infinity",
+            "-9999.9",
+            "-999999999999.999999",
+            "-0.0000000001",
+        ),
         *("", "", "x", {"$hex": ""}, "0001-01-01", "1969-12-31 23:59:59.999999", "0001-01-01 00:00:00.000000"),
         *([], {"$map": []}, {"a": None, "b": None}, []),
     ],
@@ -60,14 +84,25 @@ FLINK_VALUES = """
 """
 FLINK_ROW: list[Any] = [
     *(True, 1, 2, 3, 4, 5.5, 6.25, "7.10", "abc", "中文", "it's", {"$hex": "0102"}, {"$hex": "ff"}, "2024-02-29"),
-    *("2024-02-29 12:34:56.789000", "2024-02-29 12:34:56.000000", [1, 2], {"$map": [["k", 1]]}, {"a": 1, "b": {"c": "x"}}),
+    *(
+        "2024-02-29 12:34:56.789000",
+        "2024-02-29 12:34:56.000000",
+        [1, 2],
+        {"$map": [["k", 1]]},
+        {"a": 1, "b": {"c": "x"}},
+    ),
 ]
 
 
 @pytest.fixture(scope="module")
 def spark_table(both: Both) -> str:
     """A table of all types, made by bergsql with Spark's words."""
-    both.run([f"create table both.types.s ({SPARK_COLUMNS}) using iceberg", f"insert into both.types.s values {SPARK_VALUES}"])
+    both.run(
+        [
+            f"create table both.types.s ({SPARK_COLUMNS}) using iceberg",
+            f"insert into both.types.s values {SPARK_VALUES}",
+        ]
+    )
     return "both.types.s"
 
 
@@ -102,7 +137,9 @@ def _metrics(both: Both, table: str) -> dict[str, Any]:
 
 
 def test_spark_reads_flinks_types(both: Both) -> None:
-    both.run([f"CREATE TABLE both.types.f ({FLINK_COLUMNS})", f"INSERT INTO both.types.f VALUES {FLINK_VALUES}"], "flink")
+    both.run(
+        [f"CREATE TABLE both.types.f ({FLINK_COLUMNS})", f"INSERT INTO both.types.f VALUES {FLINK_VALUES}"], "flink"
+    )
     told = both.spark.sql("select * from both.types.f")
     assert as_multiset(told.rows) == as_multiset([FLINK_ROW])
     assert as_multiset(both.rows("SELECT * FROM both.types.f", "flink")) == as_multiset([FLINK_ROW])

@@ -59,7 +59,10 @@ def database_exists(world: World) -> None:
 
 def table_is_new(world: World) -> None:
     folder = world.table("my_user") / "metadata"
-    assert sorted(p.name for p in folder.iterdir() if not p.name.startswith(".")) == ["v1.metadata.json", "version-hint.text"]
+    assert sorted(p.name for p in folder.iterdir() if not p.name.startswith(".")) == [
+        "v1.metadata.json",
+        "version-hint.text",
+    ]
     assert (folder / "version-hint.text").read_text() == "1"
     metadata = world.metadata("my_user")
     assert metadata.get("current-snapshot-id", -1) == -1

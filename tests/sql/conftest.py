@@ -21,7 +21,7 @@ class SqlItem(pytest.Item):
             if lines := differences(self.path, berg):
                 raise Differences("\n".join(lines))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # noqa: ARG002
         if isinstance(excinfo.value, Differences):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))

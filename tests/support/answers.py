@@ -63,7 +63,10 @@ def split_answers(out: str, count: int, token: str) -> list[Answer]:
     for number in range(count):
         place = next((i for i in range(start, len(lines)) if f"{token}-{number}" in lines[i]), None)
         if place is None:
-            raise AssertionError(f"statement {number + 1} of {count} never came to its end. Output from there:\n" + "\n".join(lines[start:]))
+            raise AssertionError(
+                f"statement {number + 1} of {count} never came to its end. Output from there:\n"
+                + "\n".join(lines[start:])
+            )
         first, end = _marker_block(lines, place)
         answers.append(parse_answer(lines[start:first]))
         start = end

@@ -66,7 +66,9 @@ class Berg:
         answers = split_answers(done.out, len(statements), token)
         failed = any(a.errors for a in answers)
         if done.code != int(failed):
-            raise AssertionError(f"exit code {done.code} although {'a' if failed else 'no'} statement failed:\n{done.out}")
+            raise AssertionError(
+                f"exit code {done.code} although {'a' if failed else 'no'} statement failed:\n{done.out}"
+            )
         return answers
 
     def rows(self, statement: str, *arguments: str) -> list[dict[str, object]]:

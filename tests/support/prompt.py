@@ -12,7 +12,9 @@ from tests.support.answers import Answer, parse_answer
 from tests.support.berg import TIMEOUT, Berg
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-B]?|[\x00-\x08\x0b-\x1f\x7f]")
-OUTPUT = re.compile(r"^(\{.*\}|\|.*\||\+-[-+]*\+|\[(INFO|ERROR)\] .*|Hint: .*|  line \d+, column \d+|\d+ rows? in set.*|Empty set.*)$")
+OUTPUT = re.compile(
+    r"^(\{.*\}|\|.*\||\+-[-+]*\+|\[(INFO|ERROR)\] .*|Hint: .*|  line \d+, column \d+|\d+ rows? in set.*|Empty set.*)$"
+)
 
 
 class Prompt:
@@ -33,7 +35,9 @@ class Prompt:
     def __enter__(self) -> Prompt:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._child.close(force=True)
 
     def answer(self, statement: str) -> Answer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.support.shared import ROOT, shared
+from tests.support.shared import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class Spark:
     def __enter__(self) -> Spark:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         assert self._process.stdin
         self._process.stdin.close()
         try:
