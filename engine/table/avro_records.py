@@ -148,9 +148,9 @@ class _Code:
             self.union(schema, target, number)
             return
         kind = schema if isinstance(schema, str) else schema["type"]
-        if target and number in self.layout.counts:
+        if target and kind == "array" and number in self.layout.counts:
             self.line(f"{target}, at = counts(b, at)")
-        elif target and number in self.layout.bounds:
+        elif target and kind == "array" and number in self.layout.bounds:
             self.line(f"{target}, at = bounds(b, at)")
         elif kind == "record":
             self.nested(schema, target, number)
