@@ -1,0 +1,7 @@
+"""``python -m bergsql.shell``."""
+
+import sys
+
+from bergsql.shell.cli import main
+
+sys.exit(main())

@@ -1,0 +1,130 @@
+"""The command line: options make a session and choose a front end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError
+from bergsql.shell.exits import ExitCode, exit_code_of
+from bergsql.shell.options import Options, UsageError, parse_options
+from bergsql.shell.render.errors import error_text
+from bergsql.shell.screen import Screen, abandon_stdout, standard_screen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bergsql.engine.session import Session
+    from bergsql.shell.batch import Input
+    from bergsql.shell.config import Config
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run bergsql with ``arguments`` (default: the process's); gives the exit code."""
+    try:
+        code = _main(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_stdout()
+        return ExitCode.BROKEN_PIPE
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except OSError as error:  # standard output itself: the disk behind it is full
+        abandon_stdout()
+        print(f"[ERROR] Cannot write the results: {error.strerror}.", file=sys.stderr)
+        return ExitCode.STATEMENT
+    return code
+
+
+def _main(arguments: Sequence[str]) -> ExitCode:
+    try:
+        options = parse_options(arguments)
+    except UsageError as error:
+        return _usage(error)
+    except SystemExit:  # --help was printed
+        return ExitCode.OK
+    if options.version:
+        from bergsql.shell.version import version
+
+        print(f"bergsql {version()}")
+        return ExitCode.OK
+    try:
+        scripts = _scripts(options)
+        screen = standard_screen(options.output, quiet=options.quiet, debug=options.debug)
+    except BergError as error:
+        return _usage(UsageError(error.message, error.hint))
+    try:
+        return _run(options, screen, scripts)
+    finally:
+        if options.output is not None:
+            screen.out.close()
+
+
+def _usage(error: UsageError) -> ExitCode:
+    print(f"[ERROR] {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"Hint: {error.hint}", file=sys.stderr)
+    return ExitCode.USAGE
+
+
+def _scripts(options: Options) -> list[Input]:
+    """What -f and -e name, opened before anything runs: a misspelt name must not leave half the work done."""
+    from bergsql.shell.batch import command_line, script
+
+    return [script(text) if option == "-f" else command_line(text) for option, text in options.scripts]
+
+
+def _run(options: Options, screen: Screen, scripts: list[Input]) -> ExitCode:
+    from bergsql.shell.batch import script
+    from bergsql.shell.commands import Quit
+    from bergsql.shell.config import Config, home_directory, load_config
+
+    home = home_directory()
+    try:
+        inits = [script(path) for path in options.inits]
+        config = Config() if options.no_config else load_config(home)
+        session = _session(options, config, home)
+    except BergError as error:
+        screen.error(error_text(error), error)
+        code = exit_code_of(error)
+        return ExitCode.CONFIGURATION if code is ExitCode.STATEMENT else code
+    try:
+        return _converse(options, config, session, screen, scripts, inits)
+    except Quit:
+        return ExitCode.OK
+    finally:
+        session.close()
+
+
+def _session(options: Options, config: Config, home: Path) -> Session:
+    from bergsql.engine.session import Session, SessionConfig
+    from bergsql.engine.sql.flavour import Flavour
+
+    return Session(
+        SessionConfig(
+            flavour=options.dialect or config.dialect or Flavour.FLINK,
+            home=home,
+            warehouse=options.warehouse,
+            variables=options.variables,
+            conf={**config.settings, **options.conf},
+        )
+    )
+
+
+def _converse(
+    options: Options, config: Config, session: Session, screen: Screen, scripts: list[Input], inits: list[Input]
+) -> ExitCode:
+    from bergsql.shell.batch import STANDARD_INPUT, run_batch, run_init
+    from bergsql.shell.render.formats import DEFAULT_FORMAT, layout
+    from bergsql.shell.runner import Runner
+
+    runner = Runner(session, screen, layout(options.format or config.format or DEFAULT_FORMAT))
+    failed = run_init(runner, inits)
+    if failed:
+        return failed
+    if not scripts and sys.stdin.isatty() and sys.stdout.isatty():
+        from bergsql.shell.repl import run_prompt
+
+        return run_prompt(runner, session.home)
+    return run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)

@@ -1,0 +1,29 @@
+"""How the process ends."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from bergsql.catalog.errors import BergError, ErrorCode
+
+
+class ExitCode(IntEnum):
+    """The exit codes of the command line."""
+
+    OK = 0
+    STATEMENT = 1  # a statement failed
+    USAGE = 2  # the command line is wrong, or names a script that cannot be read
+    CONFIGURATION = 3  # a configuration file, an init file or a connection is wrong
+    INTERRUPTED = 130  # Ctrl-C
+    BROKEN_PIPE = 141  # whoever read the results went away before the end, as `head` does
+
+
+def exit_code_of(error: BergError) -> ExitCode:
+    """The exit code of a run that this error ended."""
+    match error.code:
+        case ErrorCode.CONFIG | ErrorCode.CONNECTION:
+            return ExitCode.CONFIGURATION
+        case ErrorCode.INTERRUPTED:
+            return ExitCode.INTERRUPTED
+        case _:
+            return ExitCode.STATEMENT

@@ -1,0 +1,111 @@
+"""Colours for what is typed. It never refuses anything: an open string or comment simply goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.lexers import Lexer
+from prompt_toolkit.styles import Style
+
+from bergsql.engine.sql.flavour import Flavour
+
+STYLE = Style.from_dict(
+    {
+        "prompt": "ansibrightblue",
+        "sql.keyword": "ansiblue bold",
+        "sql.string": "ansigreen",
+        "sql.name": "ansicyan",
+        "sql.number": "ansimagenta",
+        "sql.comment": "ansibrightblack",
+        "sql.hint": "ansiyellow",
+    }
+)
+
+KEYWORDS = frozenset(
+    """
+    ADD ALL ALTER ANALYZE AND ANTI ANY ARRAY AS ASC BEGIN BETWEEN BIGINT BINARY BOOLEAN BRANCH BY BYTES CALL
+    CASCADE CASE CAST CATALOG CATALOGS CHAR CLEAR COLUMN COLUMNS COMMENT CONSTRAINT CREATE CROSS CUBE CURRENT
+    DATABASE DATABASES DATE DECIMAL DEFAULT DELETE DESC DESCRIBE DISTINCT DISTRIBUTED DOUBLE DROP ELSE END
+    ENFORCED ESCAPE EXCEPT EXECUTE EXISTS EXIT EXPLAIN EXTENDED FALSE FETCH FIELD FIRST FLOAT FOLLOWING FOR
+    FORMATTED FROM FULL FUNCTION FUNCTIONS GROUP GROUPING HAVING HELP IF ILIKE IN INNER INSERT INT INTEGER
+    INTERSECT INTERVAL INTO IS JOB JOBS JOIN KEY LAST LATERAL LEFT LIKE LIMIT LOCATION MAP MATCHED MERGE MINUS
+    MULTISET NAMESPACE NAMESPACES NATURAL NOT NULL NULLS OF OFFSET ON OR ORDER ORDERED OUTER OVER OVERWRITE
+    PARTITION PARTITIONED PIVOT PLAN PRECEDING PRIMARY PROPERTIES PURGE QUALIFY QUIT RANGE RENAME REPLACE RESET
+    RESTRICT RIGHT ROLLUP ROW ROWS SCHEMA SELECT SEMI SET SETS SHOW SMALLINT SNAPSHOT SOME STATEMENT STRING
+    STRUCT TABLE TABLES TABLESAMPLE TAG TBLPROPERTIES TEMPORARY THEN TIME TIMESTAMP TIMESTAMP_LTZ TIMESTAMP_NTZ
+    TINYINT TO TRUE TRUNCATE UNBOUNDED UNION UNIQUE UNNEST UNPIVOT UNSET UPDATE USE USING VALUES VARBINARY
+    VARCHAR VERSION VIEW VIEWS WATERMARK WHEN WHERE WINDOW WITH WRITE
+    """.split()
+)
+
+_TOKEN = re.compile(
+    r"""(?P<comment>--[^\n]*)
+      | (?P<hint>/\*\+.*?(?:\*/|\Z))
+      | (?P<block>/\*.*?(?:\*/|\Z))
+      | (?P<string>'(?:[^'\\]|''|\\.)*(?:'|\Z))
+      | (?P<double>"(?:[^"\\]|""|\\.)*(?:"|\Z))
+      | (?P<name>`[^`]*(?:`|\Z))
+      | (?P<number>(?<![\w.])\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\b)
+      | (?P<word>[^\W\d]\w*)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_STYLES = {
+    "comment": "class:sql.comment",
+    "block": "class:sql.comment",
+    "hint": "class:sql.hint",
+    "string": "class:sql.string",
+    "name": "class:sql.name",
+    "number": "class:sql.number",
+}
+
+
+class SqlHighlighter(Lexer):
+    """Paints SQL in the session's flavour, which decides what ``"x"`` is."""
+
+    def __init__(self, flavour: Callable[[], Flavour]) -> None:
+        self._flavour = flavour
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        lines = painted_lines(document.text, self._flavour())
+
+        def line(number: int) -> StyleAndTextTuples:
+            return lines[number] if number < len(lines) else []
+
+        return line
+
+    def invalidation_hash(self) -> Flavour:
+        return self._flavour()
+
+
+def painted_lines(text: str, flavour: Flavour) -> list[StyleAndTextTuples]:
+    """The lines of ``text`` as styled fragments."""
+    lines: list[StyleAndTextTuples] = [[]]
+
+    def add(style: str, part: str) -> None:
+        for i, piece in enumerate(part.split("\n")):
+            if i:
+                lines.append([])
+            if piece:
+                lines[-1].append((style, piece))
+
+    end = 0
+    for token in _TOKEN.finditer(text):
+        add("", text[end : token.start()])
+        add(_style(token, flavour), token[0])
+        end = token.end()
+    add("", text[end:])
+    return lines
+
+
+def _style(token: re.Match[str], flavour: Flavour) -> str:
+    kind = token.lastgroup or ""
+    if kind == "word":
+        return "class:sql.keyword" if token[0].upper() in KEYWORDS else ""
+    if kind == "double":
+        return _STYLES["string" if flavour is Flavour.SPARK else "name"]
+    return _STYLES[kind]

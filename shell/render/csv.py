@@ -1,0 +1,48 @@
+"""Comma-separated values, RFC 4180: a header line, fields quoted where they must be, lines ended by a newline.
+
+NULL is an empty field and the empty string is ``""``, so a reader can tell them. Values have the text that a tableau
+shows, whole and with their control characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TextIO
+
+from bergsql.engine.result import Result
+from bergsql.engine.sql.types import Kind
+from bergsql.shell.render.layout import View, filled_chunks
+from bergsql.shell.render.values import texts, value_writer
+
+_needs_quotes = re.compile('[",\r\n]').search
+
+_NEVER_QUOTED = frozenset(
+    {
+        *(Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT, Kind.FLOAT, Kind.DOUBLE),
+        *(Kind.DECIMAL, Kind.BINARY, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ, Kind.UUID),
+        *(Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME),
+    }
+)
+"""Kinds whose text has neither comma nor quote."""
+
+
+def draw(result: Result, out: TextIO, view: View) -> None:
+    """Write ``result`` with its header."""
+    columns = [(value_writer(c.type, view.zone), c.type.kind not in _NEVER_QUOTED) for c in result.columns]
+    out.write(",".join(map(_field, (c.name for c in result.columns))) + "\n")
+    for chunk in filled_chunks(result):
+        cells: list[Iterable[str]] = []
+        for values, (write, quoted) in zip(zip(*chunk, strict=True), columns, strict=True):
+            if quoted:
+                cells.append(["" if v is None else _field(write(v)) for v in values])
+            else:
+                cells.append(texts(values, write, ""))
+        out.write("\n".join(map(",".join, zip(*cells, strict=True))) + "\n")
+        out.flush()
+
+
+def _field(text: str) -> str:
+    if text and not _needs_quotes(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,89 @@
+"""An error as a person reads it: what, where, the line with a caret, and a hint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, Span
+from bergsql.catalog.secrets import mask_text
+from bergsql.shell.render.display import escape, width
+
+if TYPE_CHECKING:
+    from bergsql.engine.sql.splitter import SourceStatement
+    from bergsql.shell.sources import Source
+
+_INDENT = "  "
+_WINDOW = 100
+"""Characters of a long line that are shown around the caret."""
+
+
+def error_text(error: BergError, statement: SourceStatement | None = None, source: Source | None = None) -> str:
+    """``error`` in lines, without an end of line; where it happened as far as that is known. Secrets are masked."""
+    lines = [f"[ERROR] {mask_text(error.message)}"]
+    if statement is not None and source is not None:
+        if error.span is not None:
+            lines += _place(error.span, statement, source)
+        elif source.name:
+            lines.append(_INDENT + source.place(statement.line, statement.column))
+    if error.hint:
+        lines.append(f"Hint: {mask_text(error.hint)}")
+    return "\n".join(lines)
+
+
+def _place(span: Span, statement: SourceStatement, source: Source) -> list[str]:
+    text = statement.text
+    start = min(span.start, len(text))
+    before = text.count("\n", 0, start)
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", start)
+    last = len(text) if last < 0 else last
+    column = start - first + (statement.column if not before else 1)
+    lines = [_INDENT + source.place(statement.line + before, column)]
+    line = text[first:last].rstrip()
+    if line.strip():
+        lines += [
+            _INDENT + shown for shown in _marked(line, _masked_line(text, before), start - first, span.end - first)
+        ]
+    return lines
+
+
+def _masked_line(text: str, number: int) -> str | None:
+    """The line of that number with secrets masked, None when nothing had to be."""
+    masked = mask_text(text)
+    if masked == text:
+        return None
+    lines = masked.split("\n")
+    return (
+        lines[number].rstrip() if len(lines) == text.count("\n") + 1 else mask_text(text.split("\n")[number]).rstrip()
+    )
+
+
+def _marked(line: str, masked: str | None, start: int, end: int) -> tuple[str, str]:
+    """The line and the carets below the characters from ``start`` to ``end``."""
+    end = min(max(end, start + 1), max(len(line), start + 1))
+    if masked is not None and masked != line:
+        start, end = _moved(line, masked, start, end)
+        line = masked
+    left, right = "", ""
+    if len(line) > 2 * _WINDOW:
+        cut = max(0, start - _WINDOW)
+        left, right = "..." if cut else "", "..." if cut + 2 * _WINDOW < len(line) else ""
+        line, start, end = line[cut : cut + 2 * _WINDOW], start - cut, min(end - cut, 2 * _WINDOW)
+    line = line.replace("\t", " ")
+    columns = len(left) + width(escape(line[:start]))
+    carets = max(1, width(escape(line[start:end])))
+    return f"{left}{escape(line)}{right}", " " * columns + "^" * carets
+
+
+def _moved(line: str, masked: str, start: int, end: int) -> tuple[int, int]:
+    """Where the marked characters of ``line`` are in ``masked``."""
+    same_before = next((i for i, (a, b) in enumerate(zip(line, masked, strict=False)) if a != b), len(masked))
+    if end <= same_before:
+        return start, end
+    shift = len(masked) - len(line)
+    if line[start:] == masked[max(0, start + shift) :]:
+        return start + shift, end + shift
+    word = line[start:end]
+    if masked.count(word) == 1:
+        return masked.index(word), masked.index(word) + len(word)
+    return same_before, same_before + 1

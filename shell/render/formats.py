@@ -1,0 +1,49 @@
+"""The formats that results can be printed in, as data: ``--format`` and the configuration choose from this table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.shell.render.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: its name, the module beside this one that has its ``draw``, and what it is."""
+
+    name: str
+    module: str
+    doc: str
+
+
+FORMATS = {
+    f.name: f
+    for f in (
+        Format(
+            "tableau", "tableau", "a box of aligned columns with a footer, as Flink's client draws it (the default)"
+        ),
+        Format("csv", "csv", "RFC 4180 with a header line; NULL is empty, an empty string is quoted"),
+        Format("jsonl", "jsonl", "one JSON object a row"),
+    )
+}
+
+DEFAULT_FORMAT = "tableau"
+
+
+def check_format(name: str) -> str:
+    """``name``, when there is such a format.
+
+    :raises BergError: OPTION, with the nearest name.
+    """
+    if name not in FORMATS:
+        hint = did_you_mean(name, FORMATS) or f"Formats: {', '.join(FORMATS)}."
+        raise BergError(ErrorCode.OPTION, f"There is no format '{name}'.", hint=hint)
+    return name
+
+
+def layout(name: str) -> Layout:
+    """The function that draws results in that format."""
+    draw: Layout = import_module(f"bergsql.shell.render.{FORMATS[check_format(name)].module}").draw
+    return draw

@@ -1,0 +1,157 @@
+"""The text of a value, as every layout of text shows it (tableau, csv): one writer a type.
+
+A writer takes a value that is not NULL, as :data:`bergsql.engine.result.Row` describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from typing import Any
+
+from bergsql.engine.java_floats import double_text, float_text
+from bergsql.engine.sql.types import DataType, Kind
+
+Writer = Callable[[Any], str]
+
+NULL_INSIDE = "NULL"
+"""NULL inside an ARRAY, MAP or ROW; at top level each layout has its own mark."""
+
+DEFAULT_PRECISION = 6
+"""Of TIMESTAMP and TIMESTAMP_LTZ, as in both flavours."""
+
+_EPOCH = datetime(1970, 1, 1)
+_INTEGERS = frozenset({Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT})
+
+
+def value_writer(type_: DataType, zone: tzinfo) -> Writer:
+    """What writes values of ``type_``; instants are shown in ``zone``."""
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return _boolean
+        case kind if kind in _INTEGERS or kind is Kind.UUID:
+            return str
+        case Kind.FLOAT:
+            return float_text
+        case Kind.DOUBLE:
+            return double_text
+        case Kind.TIME:
+            return time_writer(type_.precision)
+        case Kind.TIMESTAMP:
+            return timestamp_writer(type_.precision)
+        case Kind.TIMESTAMP_LTZ:
+            return timestamp_writer(type_.precision, zone)
+        case Kind.INTERVAL_YEAR_MONTH:
+            return year_month_text
+        case Kind.INTERVAL_DAY_TIME:
+            return day_time_text
+        case Kind.ARRAY | Kind.MULTISET:
+            return _array(value_writer(type_.children[0].type, zone))
+        case Kind.MAP:
+            key, value = (value_writer(child.type, zone) for child in type_.children)
+            return _map(key, value)
+        case Kind.ROW:
+            return _row([value_writer(child.type, zone) for child in type_.children])
+        case _:
+            return plain_text
+
+
+def texts(values: Sequence[object], write: Writer, null: str) -> list[str]:
+    """The text of each value of a column."""
+    return [null if v is None else write(v) for v in values]
+
+
+def plain_text(value: Any) -> str:
+    """The text of a value that needs no type: strings, decimals, dates, bytes."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _boolean(value: bool) -> str:
+    return "TRUE" if value else "FALSE"
+
+
+def timestamp_writer(precision: int | None, zone: tzinfo = UTC) -> Writer:
+    """Writes datetimes, or nanoseconds since 1970, in UTC or without a zone, padded to ``precision`` digits."""
+    digits = DEFAULT_PRECISION if precision is None else precision
+    length = len("yyyy-mm-dd hh:mm:ss") + (1 + digits if digits else 0)
+
+    def write(value: datetime | int | str) -> str:
+        if isinstance(value, datetime):
+            local = value if zone is UTC else _in_zone(value, zone)
+            return local.isoformat(" ", "microseconds")[:length].ljust(length, "0")
+        if isinstance(value, str):  # beyond the years that Python knows
+            return value
+        seconds, nanos = divmod(value, 1_000_000_000)
+        local = _EPOCH + timedelta(seconds=seconds)
+        if zone is not UTC:
+            local = _in_zone(local, zone)
+        return f"{local.isoformat(' ', 'seconds')}.{nanos:09d}"[:length]
+
+    return write
+
+
+def _in_zone(value: datetime, zone: tzinfo) -> datetime:
+    try:
+        return value.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+    except OverflowError:  # an instant in the first or last hours of the years that Python knows
+        return value
+
+
+def time_writer(precision: int | None) -> Writer:
+    """Writes times of day, or nanoseconds of the day. Without a precision: as many digits as there are."""
+
+    def write(value: time | int | str) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int):
+            seconds, nanos = divmod(value, 1_000_000_000)
+            text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        else:
+            nanos = value.microsecond * 1000
+            text = value.isoformat("seconds")
+        fraction = f"{nanos:09d}"
+        digits = (0 if not nanos else 9 if nanos % 1000 else 6) if precision is None else precision
+        return f"{text}.{fraction[:digits]}" if digits else text
+
+    return write
+
+
+def year_month_text(months: int) -> str:
+    """``+1-02``: a year and two months."""
+    return f"{'-' if months < 0 else '+'}{abs(months) // 12}-{abs(months) % 12:02d}"
+
+
+def day_time_text(micros: int) -> str:
+    """``+3 00:00:00.000``: three days; six digits where there are microseconds."""
+    seconds, fraction = divmod(abs(micros), 1_000_000)
+    days, seconds = divmod(seconds, 86_400)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    digits = f"{fraction:06d}" if fraction % 1000 else f"{fraction // 1000:03d}"
+    return f"{'-' if micros < 0 else '+'}{days} {clock}.{digits}"
+
+
+def _array(element: Writer) -> Writer:
+    return lambda value: f"[{', '.join(NULL_INSIDE if x is None else element(x) for x in value)}]"
+
+
+def _map(key: Writer, value: Writer) -> Writer:
+    def write(pairs: list[tuple[object, object]]) -> str:
+        parts = (f"{NULL_INSIDE if k is None else key(k)}={NULL_INSIDE if v is None else value(v)}" for k, v in pairs)
+        return f"{{{', '.join(parts)}}}"
+
+    return write
+
+
+def _row(parts: list[Writer]) -> Writer:
+    def write(values: tuple[object, ...]) -> str:
+        inner = (NULL_INSIDE if v is None else part(v) for part, v in zip(parts, values, strict=True))
+        return f"({', '.join(inner)})"
+
+    return write

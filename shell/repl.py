@@ -1,0 +1,107 @@
+"""The prompt: statements are typed, edited over several lines, run, and kept in a history."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.output import ColorDepth
+
+from bergsql.catalog.errors import BergError
+from bergsql.shell import history
+from bergsql.shell.commands import Quit, command_in
+from bergsql.shell.exits import ExitCode
+from bergsql.shell.highlight import STYLE, SqlHighlighter
+from bergsql.shell.keys import prompt_keys
+from bergsql.shell.runner import Runner
+from bergsql.shell.sources import Source, statements
+
+if TYPE_CHECKING:
+    from bergsql.engine.sql.flavour import Flavour
+
+_BANNER = "bergsql {version}: SQL on Apache Iceberg. HELP; lists the commands, QUIT; leaves."
+_SOURCE = Source()
+
+
+class Prompt:
+    """The conversation of one session at a terminal."""
+
+    def __init__(self, runner: Runner, home: Path) -> None:
+        self._runner = runner
+        self._session = runner.session
+        self._prompt: PromptSession[str] = PromptSession(
+            history=self._history(home),
+            lexer=SqlHighlighter(self._flavour),
+            key_bindings=prompt_keys(self._is_complete),
+            multiline=True,
+            prompt_continuation=_continuation,
+            style=STYLE,
+            color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
+            complete_while_typing=False,
+            reserve_space_for_menu=0,
+        )
+
+    def run(self) -> ExitCode:
+        """Ask, run, and ask again, until QUIT or Ctrl-D."""
+        try:
+            while True:
+                try:
+                    typed = self._prompt.prompt(self._message)
+                except KeyboardInterrupt:
+                    continue
+                self._run(typed)
+        except (EOFError, Quit):
+            return ExitCode.OK
+
+    def _run(self, typed: str) -> None:
+        """Run the statements that were typed or pasted at once, up to the first that fails."""
+        try:
+            found = list(statements(iter((typed,)), self._flavour))
+        except BergError as error:
+            self._runner.tell(error, None, None)
+            return
+        for number, statement in enumerate(found, 1):
+            if self._runner.run(statement, _SOURCE):
+                left = len(found) - number
+                if left:
+                    self._runner.screen.info(f"{left} more statement{'s were' if left > 1 else ' was'} not run.")
+                return
+
+    def _message(self) -> StyleAndTextTuples:
+        session = self._session
+        return [("class:prompt", f"{session.flavour} {session.current_catalog}.{session.current_database}> ")]
+
+    def _flavour(self) -> Flavour:
+        return self._session.flavour
+
+    def _is_complete(self, text: str) -> bool:
+        """Whether Enter runs ``text``: nothing at all, commands without their semicolon, whole statements."""
+        from bergsql.engine.sql.splitter import Splitter
+
+        return not text.strip(" \t\n;") or command_in(text) is not None or Splitter.is_complete(text, self._flavour())
+
+    def _history(self, home: Path) -> History:
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return history.StatementHistory(home / history.FILE_NAME, self._flavour)
+        except OSError as error:
+            self._runner.screen.info(f"The history is not kept: {error.strerror}: {error.filename}.")
+            return InMemoryHistory()
+
+
+def _continuation(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:  # noqa: ARG001
+    """The prompt of a statement's further lines, as wide as the first; nothing before wrapped text."""
+    return [("class:prompt", " " * width if wrap_count else "> ".rjust(width))]
+
+
+def run_prompt(runner: Runner, home: Path) -> ExitCode:
+    """Greet and talk until the person leaves."""
+    if not runner.screen.quiet:
+        from bergsql.shell.version import version
+
+        print(_BANNER.format(version=version()), flush=True)
+    return Prompt(runner, home).run()

@@ -1,0 +1,123 @@
+"""One statement: run, shown, and whatever goes wrong told."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.result import Result, ResultKind
+from bergsql.shell.commands import command_in
+from bergsql.shell.exits import ExitCode, exit_code_of
+from bergsql.shell.interrupt import Interrupts
+from bergsql.shell.render.errors import error_text
+from bergsql.shell.render.layout import DEFAULT_MAX_WIDTH, Layout, View
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+    from bergsql.engine.sql.splitter import SourceStatement
+    from bergsql.shell.screen import Screen
+    from bergsql.shell.sources import Source
+
+_SUCCEEDED = "Execute statement succeeded."
+_CANCELLED = "Query cancelled."
+
+
+class Runner:
+    """Runs statements in a session and shows what they give on a screen."""
+
+    def __init__(self, session: Session, screen: Screen, layout: Layout) -> None:
+        self.session = session
+        self.screen = screen
+        self._layout = layout
+        self._interrupts = Interrupts(session)
+
+    def run(self, statement: SourceStatement, source: Source, *, announce: bool = True) -> ExitCode:
+        """Run a statement or a command of the client.
+
+        :param announce: say that a statement succeeded which has nothing else to show.
+        :raises Quit: for QUIT.
+        :raises BrokenPipeError: when nobody reads the results any more.
+        """
+        command = command_in(statement.text)
+        if command is not None:
+            command.run(self.screen)
+            return ExitCode.OK
+        try:
+            with self._interrupts.during_statement():
+                self._run(statement, announce)
+        except KeyboardInterrupt:
+            return self._cancelled()
+        except BrokenPipeError:
+            raise
+        except BergError as error:
+            if self._interrupts.pressed and error.code is not ErrorCode.UNKNOWN_OUTCOME:
+                return self._cancelled()
+            return self.tell(error, statement, source)
+        except OSError as error:
+            return self.tell(_io_error(error), statement, source)
+        except Exception as error:
+            return self.tell(_internal_error(error), statement, source)
+        return ExitCode.OK
+
+    def tell(self, error: BergError, statement: SourceStatement | None, source: Source | None) -> ExitCode:
+        """Show an error; gives the exit code that it stands for."""
+        self.screen.error(error_text(error, statement, source), error)
+        return exit_code_of(error)
+
+    def _cancelled(self) -> ExitCode:
+        self.screen.info(_CANCELLED)
+        return ExitCode.INTERRUPTED
+
+    def _run(self, statement: SourceStatement, announce: bool) -> None:
+        started = monotonic()
+        result = self.session.execute(statement)
+        try:
+            self._show(result, started, announce)
+        finally:
+            result.close()
+
+    def _show(self, result: Result, started: float, announce: bool) -> None:
+        for message in result.messages:
+            self.screen.info(message)
+        if result.columns:
+            self._layout(result, self.screen.out, self._view(started))
+        elif result.kind is ResultKind.OK and announce:
+            self.screen.info(_SUCCEEDED)
+        self.screen.out.flush()
+
+    def _view(self, started: float) -> View:
+        from datetime import UTC
+
+        setting = self.session.setting
+        zone_name = self.session.time_zone
+        if zone_name == "UTC":
+            zone = UTC
+        else:
+            from zoneinfo import ZoneInfo
+
+            zone = ZoneInfo(zone_name)  # type: ignore[assignment]
+        return View(
+            zone=zone,
+            max_width=int(setting("table.display.max-column-width") or DEFAULT_MAX_WIDTH),
+            show_time=(setting("sql-client.display.print-time-cost") or "true").casefold() == "true",
+            started=started,
+        )
+
+
+def _io_error(error: OSError) -> BergError:
+    where = f"{error.filename}: " if error.filename else ""
+    reported = BergError(ErrorCode.IO, f"{where}{error.strerror or error}.")
+    reported.__cause__ = error
+    return reported
+
+
+def _internal_error(error: Exception) -> BergError:
+    """A fault of ours, told like any other error."""
+    reported = BergError(
+        ErrorCode.INTERNAL,
+        f"Internal error: {type(error).__name__}: {error}",
+        hint="This is a fault in bergsql; --debug shows where.",
+    )
+    reported.__cause__ = error
+    return reported

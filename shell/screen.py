@@ -1,0 +1,63 @@
+"""Where things are shown: results on one stream, everything for the person on the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from bergsql.catalog.errors import BergError, ErrorCode
+
+
+@dataclass(slots=True)
+class Screen:
+    """``out`` takes results and nothing else; ``err`` takes ``[INFO]`` and ``[ERROR]``."""
+
+    out: TextIO
+    err: TextIO
+    quiet: bool = False
+    """No ``[INFO]``. Results are as always."""
+    debug: bool = False
+    """The class and the traceback of errors."""
+
+    def info(self, message: str) -> None:
+        """A line for the person."""
+        if not self.quiet:
+            self._say(f"[INFO] {message}")
+
+    def error(self, text: str, cause: BaseException | None = None) -> None:
+        """An error, as :func:`bergsql.shell.render.errors.error_text` gives it."""
+        self._say(text)
+        if self.debug and cause is not None:
+            from traceback import format_exception
+
+            self._say("".join(format_exception(cause)).rstrip())
+
+    def _say(self, text: str) -> None:
+        self.out.flush()  # so that a terminal shows both in order
+        self.err.write(text + "\n")
+        self.err.flush()
+
+
+def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
+    """Standard output, or the file ``output``, which is emptied; and standard error.
+
+    :raises BergError: IO, when the file cannot be written.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # Results are UTF-8 wherever they go but on a terminal of another kind; nothing may fail for want of a letter.
+        encoding = stream.encoding if stream.isatty() else "utf-8"
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
+    if output is None:
+        return Screen(sys.stdout, sys.stderr, quiet, debug)
+    try:
+        return Screen(Path(output).open("w", encoding="utf-8", newline="\n"), sys.stderr, quiet, debug)
+    except OSError as error:
+        raise BergError(ErrorCode.IO, f"Cannot write {output}: {error.strerror}.") from error
+
+
+def abandon_stdout() -> None:
+    """Let standard output lead nowhere, so that the interpreter's last flush does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
