@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 
 import pexpect
@@ -52,6 +55,25 @@ class Prompt:
         lines = plain_lines(str(self._child.before))
         kept = [line for line in lines if OUTPUT.match(line)]
         return parse_answer(without_marker(kept))
+
+    def type(self, *keys: str) -> None:
+        """Type keys as they are."""
+        for part in keys:
+            self._child.send(part)
+
+    def interrupt(self, statement: str, when: Callable[[], bool] | None = None) -> None:
+        """Type a statement that runs long, and Ctrl-C once ``when`` holds; come back when it was cancelled."""
+        self._child.send(statement + "\r")
+        while not (when or self._is_busy)():
+            if self._child.expect([pexpect.TIMEOUT, pexpect.EOF], timeout=0.02):
+                raise AssertionError(f"bergsql ended: {self._child.before}")
+        self._child.sendintr()
+        self._child.expect("[Cc]ancelled")
+
+    def _is_busy(self) -> bool:
+        """Whether the process has used more CPU than start-up takes: then the statement runs."""
+        fields = Path(f"/proc/{self._child.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12]) > 2 * os.sysconf("SC_CLK_TCK")
 
     def leave(self) -> int:
         """Ctrl-D at an empty prompt; the exit code."""

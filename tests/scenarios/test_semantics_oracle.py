@@ -1,0 +1,72 @@
+"""What the real Spark answers to 300 statements of meaning: rows where it gives rows, an error where it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.support.answers import Answer
+from tests.support.berg import fresh_berg
+from tests.support.oracle import as_multiset, in_order
+from tests.support.shared import ROOT, shared
+
+ARGUMENTS = ("--dialect", "spark", "--format", "jsonl")
+CATALOG = [
+    "SET spark.sql.catalog.hadoop_prod = org.apache.iceberg.spark.SparkCatalog",
+    "SET spark.sql.catalog.hadoop_prod.type = hadoop",
+    "SET spark.sql.catalog.hadoop_prod.warehouse = ${WAREHOUSE}",
+    "SET spark.sql.session.timeZone = UTC",
+]
+EXEMPT: dict[str, Any] = json.loads((ROOT / "tests/scenarios/semantics_exempt.json").read_text(encoding="utf-8"))
+"""By statement number (its place in the oracle's list): see the file's ``about``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One statement of the oracle. ``rows`` None: Spark refused it."""
+
+    number: int
+    sql: str
+    rows: list[list[Any]] | None
+
+    @property
+    def compared(self) -> bool:
+        """Listings have a layout of ours, a SET gives no rows here."""
+        return self.rows is not None and re.match(r"(?i)\s*(select|with|values)\b", self.sql) is not None
+
+
+@cache
+def oracle() -> tuple[Told, ...]:
+    told = json.loads(shared("oracle", "spark", "semantics_oracle.json").read_text(encoding="utf-8"))
+    return tuple(Told(n, s["sql"], s.get("rows")) for n, s in enumerate(told) if "sql" in s)
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[int, Answer]:
+    """All statements in their order, in one session."""
+    with fresh_berg(*ARGUMENTS) as berg:
+        given = berg.answers([*CATALOG, *(t.sql for t in oracle())])[len(CATALOG) :]
+    return {t.number: a for t, a in zip(oracle(), given, strict=True)}
+
+
+@pytest.mark.parametrize("told", oracle(), ids=lambda t: f"{t.number}: {t.sql[:60]}")
+def test_meaning_is_sparks(told: Told, answers: dict[int, Answer]) -> None:
+    answer = answers[told.number]
+    number = str(told.number)
+    if number in EXEMPT["later"]:
+        assert answer.errors, answer.lines
+        assert "not supported yet" in answer.errors[0].message
+    elif number in EXEMPT["differs"] or (told.rows is None and number not in EXEMPT["accepted"]):
+        if told.rows is None:
+            assert answer.errors, answer.lines
+    elif told.rows is None or not told.compared or number in EXEMPT["follows"]:
+        assert not answer.errors, answer.errors[0]
+    else:
+        rows = [list(row.values()) for row in answer.json_rows()]
+        order = in_order if "order by" in told.sql.lower() else as_multiset
+        assert order(rows) == order(told.rows)
