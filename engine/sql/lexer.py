@@ -233,3 +233,15 @@ def _decode_unicode(body: str, start: int) -> str:
         return chr(value)
 
     return _UNICODE_ESCAPE.sub(decode, body)
+
+
+_BLANKS = re.compile(r"(?:\s+|--[^\n]*)*")
+
+
+def skip_blanks(text: str, position: int, flavour: Flavour) -> int:
+    """The first offset from ``position`` that is neither blank nor comment. Raises SYNTAX for an open comment."""
+    while True:
+        position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
+        if not text.startswith("/*", position) or text.startswith("/*+", position):
+            return position
+        position = comment_end(text, position, flavour)

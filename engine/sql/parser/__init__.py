@@ -1,0 +1,119 @@
+"""Text to typed statements: a recursive descent over our own tokens; queries and expressions go on to sqlglot.
+
+One file a family of statements. :func:`parse` looks at the first words and loads only the family that they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.lexer import TokenKind, skip_blanks, tokenize
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, shown, token_span
+from bergsql.engine.sql.statements.base import Statement, Unsupported
+
+_FAMILIES: dict[str, tuple[str, str]] = {
+    "SELECT": ("queries", "select"),
+    "WITH": ("queries", "select"),
+    "VALUES": ("queries", "select"),
+    "TABLE": ("queries", "select"),
+    "(": ("queries", "select"),
+    "FROM": ("queries", "select"),
+    "EXPLAIN": ("queries", "explain"),
+    "INSERT": ("insert", "insert"),
+    "CREATE": ("create", "create"),
+    "REPLACE": ("create", "create"),
+    "DROP": ("drop", "drop"),
+    "ALTER": ("alter", "alter"),
+    "USE": ("use", "use"),
+    "SHOW": ("show", "show"),
+    "DESCRIBE": ("describe", "describe"),
+    "DESC": ("describe", "describe"),
+    "RESET": ("session", "reset"),
+    "MERGE": ("rowlevel", "merge"),
+    "UPDATE": ("rowlevel", "update"),
+    "DELETE": ("rowlevel", "delete"),
+    "UPSERT": ("rowlevel", "upsert"),
+    "TRUNCATE": ("misc", "truncate"),
+    "CALL": ("misc", "call"),
+    "BEGIN": ("sets", "begin"),
+    "EXECUTE": ("sets", "execute"),
+    "COMPILE": ("sets", "compile_plan"),
+    "END": ("sets", "end"),
+    "ADD": ("misc", "add"),
+    "REMOVE": ("misc", "remove"),
+    "LIST": ("misc", "listing"),
+    "LOAD": ("misc", "load"),
+    "UNLOAD": ("misc", "unload"),
+    "STOP": ("misc", "stop"),
+    "ANALYZE": ("misc", "analyze"),
+    "CACHE": ("misc", "cache"),
+    "UNCACHE": ("misc", "cache"),
+    "CLEAR": ("misc", "cache"),
+    "REFRESH": ("misc", "refresh"),
+    "REPAIR": ("misc", "refresh"),
+    "MSCK": ("misc", "refresh"),
+    "COMMENT": ("misc", "comment"),
+    "DECLARE": ("misc", "refused"),
+    "GRANT": ("misc", "refused"),
+    "REVOKE": ("misc", "refused"),
+    "START": ("misc", "refused"),
+    "COMMIT": ("misc", "refused"),
+    "ROLLBACK": ("misc", "refused"),
+    "LOCK": ("misc", "refused"),
+    "EXPORT": ("misc", "refused"),
+    "IMPORT": ("misc", "refused"),
+}
+
+
+def parse(text: str, flavour: Flavour) -> Statement:
+    """The statement that ``text`` is; a ``;`` at its end is ignored.
+
+    A form that bergsql knows but does not run gives :class:`Unsupported`. Raises BergError (SYNTAX, TYPE, OPTION) with
+    a span in ``text``, and nothing else.
+    """
+    start = skip_blanks(text, 0, flavour)
+    if text[start : start + 3].upper() == "SET":
+        from bergsql.engine.sql.parser.session import parse_set
+
+        statement = parse_set(text, start, flavour)
+        if statement is not None:
+            return statement
+    cursor = Cursor(text, tokenize(text, flavour), flavour)
+    try:
+        return statement_at(cursor)
+    except UnsupportedForm as form:
+        return Unsupported(form.form, form.span, form.hint)
+    except RecursionError:
+        raise BergError(ErrorCode.SYNTAX, "This is nested too deeply.", span=Span(0, len(text))) from None
+
+
+def statement_at(cursor: Cursor, *, whole: bool = True) -> Statement:
+    """The statement at ``cursor``; ``whole``: nothing but ``;`` may follow."""
+    token = cursor.token
+    if token.kind is TokenKind.END:
+        raise BergError(ErrorCode.SYNTAX, "There is no statement.", span=Span(0, max(1, len(cursor.text))))
+    family = _FAMILIES.get(token.key)
+    if family is None:
+        hint = did_you_mean(token.text, statement_words()) if token.kind is TokenKind.WORD else None
+        raise BergError(
+            ErrorCode.SYNTAX,
+            f"No statement begins with '{shown(token, cursor.text)}'.",
+            span=token_span(token),
+            hint=hint,
+        )
+    module, function = family
+    grammar: Callable[[Cursor], Statement] = getattr(import_module(f"bergsql.engine.sql.parser.{module}"), function)
+    statement = grammar(cursor)
+    if whole:
+        while cursor.accept(";"):
+            pass
+        cursor.expect_end()
+    return statement
+
+
+def statement_words() -> list[str]:
+    """Every word that can begin a statement."""
+    return ["SET", *(word for word in _FAMILIES if word.isalpha())]

@@ -7,7 +7,7 @@ has been translated, renamed, case-folded or optimised. What it looks like (plan
 Calls
     Every call is ``exp.Anonymous(this=<name as written, str>, expressions=[…])``: aggregates, ``COUNT(*)`` (an
     ``exp.Star`` argument), ``IF(…)``, ``LEFT(…)``, ``DATE(x)`` and the constructors ``ROW(…)``, ``STRUCT(…)``,
-    ``NAMED_STRUCT(…)``. No call ever is a typed node such as ``exp.Sum``; ``exp.func(name, *args, dialect="spark")``
+    ``NAMED_STRUCT(…)`` (in STRUCT alone an argument may be an ``exp.Alias``). No call ever is a typed node such as ``exp.Sum``; ``exp.func(name, *args, dialect="spark")``
     builds one where that is wanted. ``ARRAY[a, b]`` is ``Anonymous ARRAY(a, b)`` and ``MAP['k', v]`` is ``Anonymous MAP('k', v)``,
     just as Spark's ``array(…)`` and ``map(…)``. A dotted call ``c.system.bucket(4, x)`` is ``exp.Dot(…, Anonymous)``.
     Around a call: ``exp.Distinct`` as the only argument (``COUNT(DISTINCT a, b)``), ``exp.Order`` around the last
@@ -26,7 +26,7 @@ Literals
     ``DATE '…'``, ``TIME '…'``, ``TIMESTAMP '…'``, ``TIMESTAMP_NTZ '…'``, ``TIMESTAMP_LTZ '…'`` are ``exp.Cast`` of a string with
     ``meta["literal"] is True``; in flink the type's precision is the number of fraction digits written. Spark's ``1L``, ``1S``, ``1Y``, ``1.0D``,
     ``1.0F``, ``1.5BD`` are ``exp.Cast`` of a number, ``meta["literal"]`` too. ``X'0aff'`` is ``exp.HexString(this="0aff")``. Intervals are
-    ``exp.Interval``: ``INTERVAL '3' DAY``, ``INTERVAL '1-2' YEAR TO MONTH`` (its unit an ``exp.IntervalSpan``), spark ``interval '1 day 2 hours'``
+    ``exp.Interval``, ``this`` always a string if it was a literal: ``INTERVAL '3' DAY``, ``interval 1 month``, ``INTERVAL '1-2' YEAR TO MONTH`` (its unit an ``exp.IntervalSpan``), spark ``interval '1 day 2 hours'``
     (no unit). Strings are unescaped values. ``?`` is refused.
 Operators
     ``a || b`` ``exp.DPipe``; ``<=>`` ``exp.NullSafeEQ``; ``a DIV b`` ``exp.IntDiv``; ``/`` ``exp.Div``; ``%`` ``exp.Mod``; RLIKE ``exp.RegexpLike``;
@@ -36,15 +36,326 @@ Tables
     ``exp.Table(this, db, catalog)`` of ``exp.Identifier`` parts as written (more than three parts: ``this`` is an ``exp.Dot``).
     ``t$snapshots`` in or out of back quotes is one identifier. ``VERSION AS OF v``, ``FOR [SYSTEM_]VERSION AS OF v``, ``TIMESTAMP AS OF x``, ``FOR
     SYSTEM_TIME AS OF x`` are ``table.args["version"]``: ``exp.Version(this="VERSION"|"TIMESTAMP", kind="AS OF", expression)``.
-    ``TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))`` is an ``exp.Table`` whose ``this`` is ``Anonymous TUMBLE``: its table argument is
-    ``Anonymous TABLE(<column t>, <columns of PARTITION BY …>)``, its descriptor ``Anonymous DESCRIPTOR(<columns>)``; named arguments are ``exp.Kwarg``.
+    ``FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))`` is an ``exp.Table`` whose ``this`` is ``Anonymous TABLE(Anonymous TUMBLE(…))``; its
+    table argument is ``Anonymous TABLE(<column t>, <columns of PARTITION BY …>)``, its descriptor ``Anonymous DESCRIPTOR(<columns>)``; named
+    arguments are ``exp.Kwarg``. ``LATERAL TABLE(f(x)) AS t(y)`` is ``exp.Lateral`` of the same, ``UNNEST(…)`` is ``exp.Unnest``, ``LATERAL VIEW`` is sqlglot's.
     ``VALUES (…), (…)`` is ``exp.Values`` of ``exp.Tuple`` (``VALUES ROW(1, 2)`` and ``VALUES 1, 2`` too); ``TABLE t`` is ``SELECT * FROM t``. In spark,
     a comma between tables is a CROSS join, as Spark reads it.
 Hints
-    are not in the tree. ``/*+ OPTIONS(…) */`` behind a table is in ``Query.hints``: ``hint.after`` is the end of the table
-    reference, ``span_of(table).end`` of the ``exp.Table`` it belongs to. Hints behind SELECT that only say how to run (BROADCAST …)
+    are not in the tree. ``/*+ OPTIONS(…) */`` behind a table is in ``Query.hints``: ``hint.after`` equals
+    ``table_name_span(table).end`` of the ``exp.Table`` it belongs to. Hints behind SELECT that only say how to run (BROADCAST …)
     are checked by name and dropped.
 Places
     Identifiers, calls, literals, stars and types carry offsets into the *statement's* text (not the query's):
     :func:`span_of` gives a node's span, or that of its first part that has one.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token as GlotToken
+from sqlglot.tokenizer_core import TokenType
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.engine.sql.lexer import Token, TokenKind
+from bergsql.engine.sql.parser.cursor import Cursor, shown, token_span
+from bergsql.engine.sql.parser.sqlglot_tokens import CALL, KEYWORDS, Converter, TypeUse
+from bergsql.engine.sql.statements.base import Expression, Query, TableHint
+from bergsql.engine.sql.types import DataType
+
+TYPE_META = "bergsql_type"
+QUERY_STARTS = ("SELECT", "WITH", "VALUES", "TABLE", "(", "FROM")
+
+
+class _BothFlavours(Dialect):
+    """What the parser asks its dialect; tokens, functions and types never reach it."""
+
+    ALIAS_POST_TABLESAMPLE = True
+    SUPPORTS_ORDER_BY_ALL = True
+    SUPPORTS_LIMIT_ALL = True
+
+
+# --- for those who read the tree -------------------------------------------------------------------------------------
+
+
+def span_of(node: exp.Expr) -> Span | None:
+    """Where ``node`` stands in the statement's text: from its first part that has a place to its last."""
+    low: int | None = None
+    high = 0
+    for part in node.walk():
+        meta = part._meta
+        if meta and "start" in meta:
+            start, end = meta["start"], meta["end"] + 1
+            low = start if low is None else min(low, start)
+            high = max(high, end)
+    return None if low is None else Span(low, high)
+
+
+def declared_type(node: exp.Expr) -> DataType:
+    """The type that an ``exp.Cast``, or the ``exp.DataType`` in it, was written with."""
+    target = node.args["to"] if isinstance(node, exp.Cast) else node
+    declared = target.meta[TYPE_META]
+    assert isinstance(declared, DataType)
+    return declared
+
+
+def is_literal(node: exp.Expr) -> bool:
+    """Whether ``node`` was written as one literal: a number, a string, DATE '…', 1L, TRUE, NULL."""
+    return isinstance(node, (exp.Literal, exp.Boolean, exp.Null, exp.HexString)) or bool(node.meta.get("literal"))
+
+
+# --- for the statement grammars --------------------------------------------------------------------------------------
+
+
+def at_query(cursor: Cursor, ahead: int = 0) -> bool:
+    """Whether a query begins here (``ahead`` tokens from here)."""
+    token = cursor.peek(ahead)
+    while token.key == "(":
+        ahead += 1
+        token = cursor.peek(ahead)
+    if token.key in ("WITH", "TABLE"):  # not the WITH (options) of a CREATE TABLE
+        return cursor.peek(ahead + 1).kind in (TokenKind.WORD, TokenKind.QUOTED)
+    return token.key in ("SELECT", "VALUES", "FROM")
+
+
+def parse_query(cursor: Cursor) -> Query:
+    """The query from here to the end of the statement, or to a ``)`` or ``;`` that is not the query's own."""
+    first = cursor.token
+    if not at_query(cursor):
+        raise cursor.expected(("SELECT", "VALUES", "WITH", "TABLE"), "a query")
+    start_index = cursor.index
+    stop = _end_of_query(cursor)
+    if first.key == "FROM":
+        raise cursor.error("A query that begins with FROM is not understood.", first.span, "Begin with SELECT.")
+    tree, converter = _parse(cursor, stop, into=None)
+    span = Span(first.start, cursor.tokens[stop - 1].end)
+    if not isinstance(tree, (exp.Query, exp.Values)):
+        raise BergError(ErrorCode.SYNTAX, "This is not a query.", span=span)
+    _check_query(tree, cursor.tokens[start_index:stop])
+    return Query(cursor.text[span.start : span.end], span, tree, _place_hints(tree, converter.hints))
+
+
+def parse_expression(cursor: Cursor, stops: Iterable[str] = ()) -> Expression:
+    """The expression from here to a ``,`` or ``)`` that is not its own, or to one of the keywords ``stops``."""
+    stop = _end_of_expression(cursor, frozenset(stops))
+    first = cursor.token
+    if stop == cursor.index:
+        raise cursor.expected((), "an expression")
+    tree, converter = _parse(cursor, stop, into=exp.Expr)
+    if converter.hints:
+        raise BergError(ErrorCode.SYNTAX, "A hint has no place in an expression.", span=converter.hints[0].span)
+    span = Span(first.start, cursor.tokens[stop - 1].end)
+    if isinstance(tree, (exp.Alias, exp.Star)):
+        raise BergError(ErrorCode.SYNTAX, "This is not an expression.", span=span)
+    return Expression(cursor.text[span.start : span.end], span, tree)
+
+
+def _end_of_query(cursor: Cursor) -> int:
+    depth, index = 0, cursor.index
+    while True:
+        token = cursor.tokens[index]
+        if token.kind is TokenKind.END or (token.key == ";" and not depth):
+            return index
+        if token.key == "(":
+            depth += 1
+        elif token.key == ")":
+            if not depth:
+                return index
+            depth -= 1
+        index += 1
+
+
+def _end_of_expression(cursor: Cursor, stops: frozenset[str]) -> int:
+    depth = cases = 0
+    index = cursor.index
+    while True:
+        token = cursor.tokens[index]
+        key = token.key
+        if token.kind is TokenKind.END or (key == ";" and not depth):
+            return index
+        if key in ("(", "["):
+            depth += 1
+        elif key in (")", "]"):
+            if not depth:
+                return index
+            depth -= 1
+        elif not depth:
+            if key == "," or (key in stops and not cases):
+                return index
+            cases += (key == "CASE") - (key == "END" and cases > 0)
+        index += 1
+
+
+# --- parsing ---------------------------------------------------------------------------------------------------------
+
+
+def _parse(cursor: Cursor, stop: int, into: type[exp.Expr] | None) -> tuple[exp.Expr, Converter]:
+    tokens = cursor.tokens[cursor.index : stop]
+    converter = Converter(cursor, stop)
+    tokens_out = converter.run()
+    if tokens and tokens[0].key == "TABLE" and into is None:
+        tokens_out = _select_all(tokens_out)
+    parser = SparkParser(dialect=_BothFlavours())
+    whole = Span(tokens[0].start, tokens[-1].end)
+    try:
+        if into is None:
+            trees = parser.parse(tokens_out, cursor.text)
+        else:
+            trees = parser.parse_into(into, tokens_out, cursor.text)
+        if len(trees) != 1 or trees[0] is None:
+            raise BergError(ErrorCode.SYNTAX, "This cannot be read.", span=whole)
+        return _restored(trees[0], converter.types), converter
+    except ParseError as error:
+        raise _syntax_error(error, tokens, cursor.text) from None
+    except RecursionError:
+        raise BergError(ErrorCode.SYNTAX, "This is nested too deeply.", span=whole) from None
+
+
+def _select_all(tokens: list[GlotToken]) -> list[GlotToken]:
+    """``TABLE t`` as ``SELECT * FROM t``."""
+    first = tokens[0]
+    place = (first.line, first.col, first.start, first.end)
+    return [
+        GlotToken(TokenType.SELECT, "SELECT", *place),
+        GlotToken(TokenType.STAR, "*", *place),
+        GlotToken(TokenType.FROM, "FROM", *place),
+        *tokens[1:],
+    ]
+
+
+def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
+    """Take the marks of sqlglot_tokens off the tree."""
+    for node in list(tree.walk()):
+        if isinstance(node, exp.Identifier):
+            name = node.args["this"]
+            if name[:1] == CALL:
+                node.set("this", name[1:])
+        elif isinstance(node, exp.Anonymous):
+            name = node.args["this"]
+            name = name.args["this"] if isinstance(name, exp.Identifier) else name
+            node.set("this", name[1:] if name[:1] == CALL else name)
+        elif isinstance(node, exp.Cast):
+            restored = _restored_cast(node, types)
+            if node is tree:
+                tree = restored
+    return tree
+
+
+def _restored_cast(node: exp.Cast, types: list[TypeUse]) -> exp.Cast:
+    target = node.args["to"]
+    use = types[int(target.expressions[0].name)]
+    opaque = exp.DataType(this=exp.DType.USERDEFINED, kind=use.type.kind.value)
+    opaque.meta[TYPE_META] = use.type
+    opaque.update_positions(line=use.span.start, col=use.span.end, start=use.span.start, end=use.span.end - 1)
+    target.replace(opaque)
+    if isinstance(node, exp.TryCast) and not node.args.get("safe"):  # Spark's parser makes every CAST a TRY_CAST
+        strict = exp.Cast(this=node.this, to=opaque)
+        strict._meta = node._meta
+        node.replace(strict)
+        node = strict
+    if use.literal:
+        node.meta["literal"] = True
+        node.update_positions(line=use.span.start, col=use.span.end, start=use.span.start, end=use.span.end - 1)
+    return node
+
+
+def _check_query(tree: exp.Expr, tokens: list[Token]) -> None:
+    """Refuse what sqlglot lets pass."""
+    whole = Span(tokens[0].start, tokens[-1].end)
+    for node in tree.walk():
+        if isinstance(node, exp.Select):
+            if not node.expressions:
+                raise BergError(ErrorCode.SYNTAX, "SELECT needs at least one expression.", span=span_of(node) or whole)
+        elif isinstance(node, exp.Alias):
+            call = node.parent
+            if isinstance(call, exp.Anonymous) and call.name.upper() not in ("STRUCT", "NAMED_STRUCT"):
+                span = span_of(node) or whole
+                raise BergError(ErrorCode.SYNTAX, f"An alias has no place in a call of {call.name}.", span=span)
+        elif isinstance(node, (exp.Command, exp.Placeholder, exp.Parameter, exp.DDL, exp.DML)) and not isinstance(
+            node, exp.Query
+        ):
+            raise BergError(ErrorCode.SYNTAX, "This cannot be read as a query.", span=span_of(node) or whole)
+
+
+def table_name_span(table: exp.Table) -> Span | None:
+    """Where the dotted name of ``table`` stands, without its alias and its time travel."""
+    spans = [span_of(part) for part in (table.args.get(k) for k in ("catalog", "db", "this")) if part is not None]
+    known = [s for s in spans if s is not None]
+    return Span(min(s.start for s in known), max(s.end for s in known)) if known else None
+
+
+def _place_hints(tree: exp.Expr, hints: list[TableHint]) -> tuple[TableHint, ...]:
+    """Tie each hint to the table it stands behind, be it behind the table's alias."""
+    if not hints:
+        return ()
+    ends: dict[int, int] = {}
+    for table in tree.find_all(exp.Table):
+        name = table_name_span(table)
+        if name is None or isinstance(table.this, exp.Anonymous):
+            continue
+        ends[name.end] = name.end
+        alias = table.args.get("alias")
+        behind = span_of(alias) if alias is not None else None
+        if behind is not None:
+            ends[behind.end] = name.end
+    placed = []
+    for hint in hints:
+        if hint.after not in ends:
+            raise BergError(ErrorCode.SYNTAX, "A hint belongs behind the name of a table.", span=hint.span)
+        placed.append(TableHint(ends[hint.after], hint.options, hint.span))
+    return tuple(placed)
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+_EXPECTING = re.compile(r"^Expect(?:ed|ing) (.+)$")
+_MISSING = re.compile(r"missing for <class")
+
+
+def _syntax_error(error: ParseError, tokens: list[Token], text: str) -> BergError:
+    """sqlglot's complaint as ours: one sentence, the exact word, and a near keyword as hint."""
+    first = error.errors[0] if error.errors else {}
+    start = first.get("line")
+    start = tokens[0].start if start is None else int(start)
+    description = str(first.get("description") or "")
+    index = next((i for i, t in enumerate(tokens) if t.start <= start < max(t.end, t.start + 1)), len(tokens) - 1)
+    token = tokens[index]
+    quoted = shown(token, text)
+    at_end = index == len(tokens) - 1
+    expecting = _EXPECTING.match(description)
+    hint = _near_keyword(tokens, index)
+    if expecting:
+        wanted = expecting.group(1).rstrip(".")
+        wanted = f"'{wanted}'" if len(wanted) <= 2 else wanted
+        if at_end:
+            end = Span(token.end, token.end + 1)
+            return BergError(ErrorCode.SYNTAX, f"Expected {wanted}, but the statement ends here.", span=end, hint=hint)
+        return BergError(ErrorCode.SYNTAX, f"Expected {wanted}, found '{quoted}'.", span=token_span(token), hint=hint)
+    if _MISSING.search(description) or "No expression was parsed" in description:
+        message = f"Something is missing {'behind' if at_end else 'near'} '{quoted}'."
+    else:
+        message = f"Unexpected '{quoted}'."
+    return BergError(ErrorCode.SYNTAX, message, span=token_span(token), hint=hint)
+
+
+def _near_keyword(tokens: list[Token], index: int) -> str | None:
+    """A keyword near to the word at ``index`` or to the one before it, when that is not a keyword already."""
+    for place in (index, index - 1):
+        if place < 0:
+            continue
+        token = tokens[place]
+        if token.kind is TokenKind.WORD and token.key not in _QUERY_WORDS and len(token.key) > 2:
+            hint = did_you_mean(token.text, _LONG_WORDS)
+            if hint:
+                return hint
+    return None
+
+
+_QUERY_WORDS = frozenset(KEYWORDS) | {"BY", "GROUP", "ORDER", "PARTITION", "CLUSTER", "SORT", "DISTRIBUTE", "CAST"}
+_LONG_WORDS = sorted(word for word in _QUERY_WORDS if len(word) > 3)

@@ -1,0 +1,126 @@
+"""CREATE and REPLACE of everything; tables go on to tables.py."""
+
+from __future__ import annotations
+
+from bergsql.engine.sql.lexer import TokenKind
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.query import parse_query
+from bergsql.engine.sql.statements.base import Option, Statement
+from bergsql.engine.sql.statements.catalogs import CreateCatalog
+from bergsql.engine.sql.statements.databases import CreateDatabase
+
+_DATABASE = ("DATABASE", "SCHEMA", "NAMESPACE")
+
+
+def create(cursor: Cursor) -> Statement:
+    """``CREATE [OR REPLACE] [TEMPORARY] …`` and ``REPLACE TABLE``."""
+    from bergsql.engine.sql.parser.tables import create_table
+
+    start = cursor.token.start
+    if cursor.accept("REPLACE"):
+        cursor.expect("TABLE")
+        return create_table(cursor, "replace", temporary=False)
+    cursor.expect("CREATE")
+    replace = cursor.accept("OR", "REPLACE")
+    mode = "create or replace" if replace else "create"
+    if cursor.accept("TABLE"):
+        return create_table(cursor, mode, temporary=False)
+    if cursor.at("CATALOG") and not replace:
+        return _catalog(cursor)
+    if cursor.key in _DATABASE and not replace:
+        return _database(cursor)
+    prefix = cursor.accept_any("TEMPORARY", "TEMP", "EXTERNAL", "GLOBAL", "MATERIALIZED")
+    if prefix == "GLOBAL":
+        cursor.expect_any("TEMPORARY", "TEMP")
+    if prefix == "MATERIALIZED":
+        cursor.expect_any("TABLE", "VIEW")
+        raise UnsupportedForm("CREATE MATERIALIZED TABLE", cursor.span_from(start))
+    if prefix in ("TEMPORARY", "TEMP") and cursor.accept("TABLE"):
+        return create_table(cursor, mode, temporary=True)
+    if prefix == "EXTERNAL":
+        cursor.expect("TABLE")
+        raise UnsupportedForm("CREATE EXTERNAL TABLE", cursor.span_from(start))
+    if cursor.accept("SYSTEM"):
+        cursor.expect("FUNCTION")
+        cursor.index -= 1
+    if cursor.accept("VIEW"):
+        _view(cursor)
+        raise UnsupportedForm("CREATE VIEW", cursor.span_from(start))
+    if cursor.accept("FUNCTION"):
+        _function(cursor)
+        raise UnsupportedForm("CREATE FUNCTION", cursor.span_from(start))
+    if cursor.accept_any("MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE", "VARIABLE"):
+        what = cursor.tokens[cursor.index - 1].key
+        raise UnsupportedForm(f"CREATE {what}", cursor.span_from(start))
+    raise cursor.expected(
+        ("TABLE", "CATALOG", "DATABASE", "SCHEMA", "NAMESPACE", "VIEW", "FUNCTION", "TEMPORARY", "OR REPLACE")
+    )
+
+
+def _catalog(cursor: Cursor) -> CreateCatalog:
+    cursor.expect("CATALOG")
+    if_not_exists = cursor.if_not_exists()
+    name, span = cursor.identifier("the name of the catalog")
+    comment = cursor.string() if cursor.accept("COMMENT") else None
+    options: tuple[Option, ...] = ()
+    if cursor.accept("WITH"):
+        options = cursor.options()
+    else:
+        cursor.expect_end("COMMENT", "WITH")
+    return CreateCatalog(name, span, options, comment, if_not_exists)
+
+
+def _database(cursor: Cursor) -> CreateDatabase:
+    cursor.expect_any(*_DATABASE)
+    if_not_exists = cursor.if_not_exists()
+    name = cursor.name("the name of the database")
+    comment = location = None
+    properties: tuple[Option, ...] = ()
+    while True:
+        if cursor.accept("COMMENT"):
+            comment = cursor.string()
+        elif cursor.accept("LOCATION"):
+            location = cursor.string("a path in quotes")
+        elif cursor.accept("WITH"):
+            cursor.accept_any("DBPROPERTIES", "PROPERTIES")
+            properties += cursor.options()
+        elif cursor.at_end or cursor.at(";"):
+            return CreateDatabase(name, if_not_exists, comment, location, properties)
+        else:
+            raise cursor.expected(("COMMENT", "LOCATION", "WITH"))
+
+
+def _view(cursor: Cursor) -> None:
+    """Read a view's definition through, so that a slip in it is a syntax error."""
+    cursor.if_not_exists()
+    cursor.name("the name of the view")
+    if cursor.at("("):
+        cursor.list_of(lambda: _view_column(cursor))
+    while True:
+        if cursor.accept("COMMENT"):
+            cursor.string()
+        elif cursor.accept("TBLPROPERTIES"):
+            cursor.options()
+        elif cursor.accept("AS"):
+            parse_query(cursor)
+            return
+        elif cursor.at("USING"):
+            raise UnsupportedForm("CREATE VIEW … USING", cursor.token.span)
+        else:
+            raise cursor.expected(("COMMENT", "TBLPROPERTIES", "AS"))
+
+
+def _view_column(cursor: Cursor) -> None:
+    cursor.identifier("a column's name")
+    if cursor.accept("COMMENT"):
+        cursor.string()
+
+
+def _function(cursor: Cursor) -> None:
+    cursor.if_not_exists()
+    cursor.name("the name of the function")
+    if cursor.at("("):
+        return
+    cursor.expect("AS")
+    if cursor.token.kind is TokenKind.STRING:
+        cursor.string()

@@ -1,0 +1,88 @@
+"""INSERT INTO and INSERT OVERWRITE."""
+
+from __future__ import annotations
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
+from bergsql.engine.sql.statements.base import Option, Statement
+from bergsql.engine.sql.statements.queries import Insert, PartitionValue
+
+
+def insert(cursor: Cursor) -> Statement:
+    """``INSERT {INTO | OVERWRITE} [TABLE] t [hint] [PARTITION (…)] [(columns)] query``."""
+    start = cursor.token.start
+    cursor.expect("INSERT")
+    overwrite = cursor.expect_any("INTO", "OVERWRITE") == "OVERWRITE"
+    if cursor.at("DIRECTORY") or cursor.at("LOCAL", "DIRECTORY"):
+        raise UnsupportedForm("INSERT OVERWRITE DIRECTORY", cursor.token.span)
+    cursor.accept("TABLE")
+    target = cursor.name("the name of a table")
+    hints: tuple[Option, ...] = ()
+    if cursor.at("/*+"):
+        hints = _hint(cursor)
+    partition: tuple[PartitionValue, ...] = ()
+    if cursor.at("PARTITION"):
+        partition = _partition(cursor)
+        if cursor.at("IF"):
+            raise UnsupportedForm("INSERT … PARTITION … IF NOT EXISTS", cursor.token.span)
+    if cursor.at("/*+"):
+        hints += _hint(cursor)
+    if cursor.at("BY", "NAME"):
+        raise UnsupportedForm("INSERT … BY NAME", cursor.token.span)
+    if cursor.at("REPLACE") and not at_query(cursor):
+        raise UnsupportedForm("INSERT … REPLACE", cursor.token.span)
+    columns: tuple[str, ...] | None = None
+    spans: tuple[Span, ...] = ()
+    if cursor.at("(") and not at_query(cursor):
+        named = cursor.list_of(lambda: cursor.identifier("a column's name"))
+        columns = tuple(name for name, _ in named)
+        spans = tuple(span for _, span in named)
+        _refuse_twice(columns, spans)
+    if cursor.at("/*+"):
+        hints += _hint(cursor)
+    if not at_query(cursor):
+        known = (
+            ("SELECT", "VALUES", "WITH", "TABLE", "PARTITION")
+            if columns is None
+            else ("SELECT", "VALUES", "WITH", "TABLE")
+        )
+        if cursor.at("DEFAULT", "VALUES"):
+            raise UnsupportedForm("INSERT … DEFAULT VALUES", cursor.token.span)
+        raise cursor.expected(known)
+    query = parse_query(cursor)
+    if cursor.at("ON"):
+        raise UnsupportedForm("INSERT … ON CONFLICT", Span(start, cursor.token.end))
+    return Insert(target, query, overwrite, columns, spans, partition, hints)
+
+
+def _hint(cursor: Cursor) -> tuple[Option, ...]:
+    from bergsql.engine.sql.hints import parse_table_hint
+
+    return parse_table_hint(cursor).options
+
+
+def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
+    cursor.expect("PARTITION")
+    values = cursor.list_of(lambda: _partition_value(cursor))
+    _refuse_twice(tuple(v.column for v in values), tuple(v.span for v in values))
+    return tuple(values)
+
+
+def _partition_value(cursor: Cursor) -> PartitionValue:
+    start = cursor.token.start
+    column, _ = cursor.identifier("a column's name")
+    while cursor.accept("."):
+        column += "." + cursor.identifier("a column's name")[0]
+    value = None
+    if cursor.accept_any("=", "=="):
+        value = parse_expression(cursor)
+    return PartitionValue(column, value, cursor.span_from(start))
+
+
+def _refuse_twice(names: tuple[str, ...], spans: tuple[Span, ...]) -> None:
+    seen: set[str] = set()
+    for name, span in zip(names, spans, strict=True):
+        if name in seen:
+            raise BergError(ErrorCode.SYNTAX, f"The column '{name}' is named twice.", span=span)
+        seen.add(name)

@@ -1,0 +1,490 @@
+"""Our tokens to sqlglot's: where both flavours' syntax is brought into the one form that query.py documents.
+
+Only tokens are changed, never text, so every sqlglot token keeps its offsets in the statement. Three devices:
+
+- A call's name gets the mark CALL in front, so that sqlglot takes it for a function it does not know; query.py takes
+  the mark off the tree again. Without it, sqlglot would translate the call while parsing.
+- A type becomes ``DECIMAL(n)``, n being its place in ``types``; query.py puts the true type in.
+- ``line`` and ``col`` of a token hold its start and end offsets, so that a ParseError tells them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot.tokenizer_core import Token as GlotToken
+from sqlglot.tokenizer_core import TokenType
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.lexer import Token, TokenKind
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, shown, token_span
+from bergsql.engine.sql.statements.base import TableHint
+from bergsql.engine.sql.types import DataType, Kind
+
+CALL = "\x01"
+
+KEYWORDS: dict[str, TokenType] = {
+    word: TokenType[word]
+    for word in (
+        "ALL AND ANTI ANY ASC BETWEEN CASE COLLATE CROSS CUBE CURRENT_CATALOG CURRENT_DATE CURRENT_SCHEMA CURRENT_TIME "
+        "CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FROM FULL "
+        "HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP NATURAL NOT "
+        "NULL OFFSET ON OR ORDINALITY OUTER OVER PIVOT QUALIFY RANGE RECURSIVE RIGHT RLIKE ROLLUP ROWS SELECT SEMI "
+        "SESSION_USER SOME TABLE THEN TRUE UNION UNNEST UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH"
+    ).split()
+} | {
+    "AS": TokenType.ALIAS,
+    "MINUS": TokenType.EXCEPT,
+    "REGEXP": TokenType.RLIKE,
+    "TABLESAMPLE": TokenType.TABLE_SAMPLE,
+}
+"""The words that mean something in a query; every other word is an identifier, whatever sqlglot would think of it."""
+
+PAIRS: dict[tuple[str, str], TokenType] = {
+    ("CLUSTER", "BY"): TokenType.CLUSTER_BY,
+    ("DISTRIBUTE", "BY"): TokenType.DISTRIBUTE_BY,
+    ("GROUP", "BY"): TokenType.GROUP_BY,
+    ("GROUPING", "SETS"): TokenType.GROUPING_SETS,
+    ("ORDER", "BY"): TokenType.ORDER_BY,
+    ("PARTITION", "BY"): TokenType.PARTITION_BY,
+    ("SIMILAR", "TO"): TokenType.SIMILAR_TO,
+    ("SORT", "BY"): TokenType.SORT_BY,
+}
+_PAIR_STARTS = frozenset(first for first, _ in PAIRS)
+
+_OPERATORS: dict[str, TokenType] = {
+    "(": TokenType.L_PAREN,
+    ")": TokenType.R_PAREN,
+    "[": TokenType.L_BRACKET,
+    "]": TokenType.R_BRACKET,
+    ",": TokenType.COMMA,
+    ".": TokenType.DOT,
+    "-": TokenType.DASH,
+    "+": TokenType.PLUS,
+    "*": TokenType.STAR,
+    "/": TokenType.SLASH,
+    "%": TokenType.MOD,
+    "=": TokenType.EQ,
+    "==": TokenType.EQ,
+    "<>": TokenType.NEQ,
+    "!=": TokenType.NEQ,
+    "<": TokenType.LT,
+    ">": TokenType.GT,
+    "<=": TokenType.LTE,
+    ">=": TokenType.GTE,
+    "<=>": TokenType.NULLSAFE_EQ,
+    "||": TokenType.DPIPE,
+    "&": TokenType.AMP,
+    "|": TokenType.PIPE,
+    "^": TokenType.CARET,
+    "~": TokenType.TILDE,
+    "!": TokenType.NOT,
+    ":": TokenType.COLON,
+    "->": TokenType.ARROW,
+    "=>": TokenType.FARROW,
+    "&&": TokenType.AND,
+}
+
+_NOT_CALLS = frozenset(KEYWORDS) - {"LEFT", "RIGHT", "CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIME"} - {
+    "LOCALTIMESTAMP",
+    "CURRENT_TIME",
+    "CURRENT_USER",
+    "CURRENT_CATALOG",
+    "CURRENT_SCHEMA",
+    "SESSION_USER",
+    "RANGE",
+    "FILTER",
+} | {"EXTRACT"}
+"""Words that, followed by a parenthesis, are not a call."""
+
+_COMMA_WORDS: dict[str, frozenset[str]] = {
+    "SUBSTRING": frozenset({"FROM", "FOR"}),
+    "SUBSTR": frozenset({"FROM", "FOR"}),
+    "OVERLAY": frozenset({"PLACING", "FROM", "FOR"}),
+    "POSITION": frozenset({"IN"}),
+    "JSON_OBJECT": frozenset({"VALUE"}),
+    "JSON_OBJECTAGG": frozenset({"VALUE"}),
+}
+"""The words that in a call of that name only stand between its arguments."""
+
+_REFUSED_WORDS: dict[str, frozenset[str]] = {
+    "JSON_VALUE": frozenset({"RETURNING", "ON"}),
+    "JSON_QUERY": frozenset({"RETURNING", "ON", "WITH", "WITHOUT"}),
+    "JSON_EXISTS": frozenset({"ON"}),
+    "JSON_OBJECT": frozenset({"ON"}),
+    "JSON_OBJECTAGG": frozenset({"ON"}),
+    "JSON_ARRAY": frozenset({"ON"}),
+    "JSON_ARRAYAGG": frozenset({"ON"}),
+}
+
+_LITERAL_TYPES = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"})
+_SUFFIX_KINDS = {
+    "L": Kind.BIGINT,
+    "S": Kind.SMALLINT,
+    "Y": Kind.TINYINT,
+    "D": Kind.DOUBLE,
+    "F": Kind.FLOAT,
+}
+_AFTER_COMMA = frozenset({"FROM", "WHERE", "GROUP", "ORDER", "HAVING", "UNION", "LIMIT", ")", "]", ","})
+
+
+class TypeUse(NamedTuple):
+    """A type met in an expression."""
+
+    type: DataType
+    span: Span
+    literal: bool = False
+    """Whether it is the type of a literal such as DATE '…'."""
+
+
+class Level:
+    """What an open parenthesis or bracket belongs to."""
+
+    __slots__ = ("after_comma", "call", "close", "from_commas", "in_from", "opened", "values")
+
+    def __init__(self, opened: Token, close: TokenType, call: str = "") -> None:
+        self.opened = opened
+        self.close = close
+        self.call = call
+        self.values = False
+        self.in_from = False
+        self.from_commas = False
+        self.after_comma = True
+
+
+class Converter:
+    """Turns the tokens of a cursor, from its place to ``stop``, into sqlglot's."""
+
+    def __init__(self, cursor: Cursor, stop: int) -> None:
+        self.cursor = cursor
+        self.tokens = cursor.tokens
+        self.stop = stop
+        self.out: list[GlotToken] = []
+        self.types: list[TypeUse] = []
+        self.hints: list[TableHint] = []
+        self.level = Level(cursor.token, TokenType.SENTINEL)
+        self.levels: list[Level] = [self.level]
+
+    def run(self) -> list[GlotToken]:
+        """All tokens; the cursor ends at ``stop``. Raises SYNTAX for what does not close."""
+        cursor = self.cursor
+        while cursor.index < self.stop:
+            token = cursor.token
+            kind = token.kind
+            if kind is TokenKind.WORD:
+                self._word(token)
+            elif kind is TokenKind.OPERATOR:
+                self._operator(token)
+            elif kind is TokenKind.QUOTED:
+                called = self._next(1).key == "(" and not self._defines_alias(token)
+                self._add(TokenType.IDENTIFIER, token, CALL + token.text if called else token.text)
+                if called:
+                    self._open_call(cursor.token, token.text)
+            elif kind is TokenKind.STRING:
+                self._add(TokenType.STRING, token, token.text)
+            elif kind is TokenKind.NUMBER:
+                self._number(token)
+            else:
+                self._add(TokenType.HEX_STRING, token, token.text)
+        if len(self.levels) > 1:
+            opened = self.level.opened
+            raise BergError(ErrorCode.SYNTAX, f"This '{opened.text}' is not closed.", span=opened.span)
+        return self.out
+
+    # --- small parts -------------------------------------------------------------------------------------------------
+
+    def _next(self, by: int) -> Token:
+        return self.tokens[min(self.cursor.index + by, self.stop, len(self.tokens) - 1)]
+
+    def _emit(self, kind: TokenType, start: int, end: int, text: str) -> None:
+        self.out.append(GlotToken(kind, text, start, end, start, end - 1))
+
+    def _add(self, kind: TokenType, token: Token, text: str) -> None:
+        """Emit ``token`` as that kind and step over it."""
+        self._emit(kind, token.start, token.end, text)
+        self.cursor.index += 1
+
+    def _push(self, opened: Token, close: TokenType, call: str = "") -> None:
+        self.level = Level(opened, close, call)
+        self.levels.append(self.level)
+
+    def _open_call(self, parenthesis: Token, name: str) -> None:
+        """Emit the opening parenthesis of a call whose name was just emitted."""
+        self._push(parenthesis, TokenType.R_PAREN, name.upper())
+        self._add(TokenType.L_PAREN, parenthesis, "(")
+
+    def _call(self, token: Token) -> None:
+        self._add(TokenType.VAR, token, CALL + token.text)
+        self._open_call(self.cursor.token, token.text)
+
+    def _defines_alias(self, _token: Token) -> bool:
+        """Whether a name with a parenthesis behind it is an alias with columns: ``AS t(a, b)``, ``) t(a, b)``."""
+        previous = self.out[-1].token_type if self.out else TokenType.SENTINEL
+        return previous in (TokenType.ALIAS, TokenType.R_PAREN, TokenType.WITH)
+
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def _word(self, token: Token) -> None:
+        key, following = token.key, self._next(1)
+        previous = self.out[-1].token_type if self.out else TokenType.SENTINEL
+        if previous is TokenType.DOT:
+            if following.key == "(":
+                self._call(token)
+            else:
+                self._add(TokenType.VAR, token, token.text)
+            return
+        call = self.level.call
+        if call and key in _COMMA_WORDS.get(call, ()):
+            self._add(TokenType.COMMA, token, ",")
+            return
+        if call and key in _REFUSED_WORDS.get(call, ()):
+            raise UnsupportedForm(f"{call} with {key}", token.span)
+        if call in ("JSON_OBJECT", "JSON_OBJECTAGG") and key == "KEY" and following.key not in (",", ")", ".", "VALUE"):
+            self.cursor.index += 1
+            return
+        if key == "TO" and call in ("CEIL", "FLOOR", "CEILING"):
+            self._add(TokenType.COMMA, token, ",")
+            unit = self.cursor.token
+            self._add(TokenType.STRING, unit, unit.text.upper())
+            return
+        if following.kind is TokenKind.STRING and key in _LITERAL_TYPES:
+            self._literal(token, following)
+        elif following.key == "[" and key in ("ARRAY", "MAP"):
+            self._add(TokenType.VAR, token, CALL + token.text)
+            self._push(following, TokenType.R_PAREN, key)
+            self._add(TokenType.L_PAREN, following, "(")
+        elif key in ("CAST", "TRY_CAST") and following.key == "(":
+            self._add(TokenType.VAR, token, key)
+            self._open_call(following, key)
+        elif key == "TABLE" and (call or previous is TokenType.FARROW) and previous in _ARGUMENT_STARTS:
+            self._table_argument(token)
+        elif following.key == "(" and key not in _NOT_CALLS and not self._plain_before_parenthesis(key):
+            self._called_word(token, previous)
+        else:
+            self._keyword(token, following, previous)
+
+    def _plain_before_parenthesis(self, key: str) -> bool:
+        """``WITHIN GROUP (``, ``FILTER (WHERE``, ``t PARTITION (`` and the like."""
+        index = self.cursor.index
+        if key == "GROUP":
+            return index > 0 and self.tokens[index - 1].key == "WITHIN"
+        if key == "FILTER":
+            return bool(self.out) and self._next(2).key == "WHERE"
+        if key == "TRIM":
+            return self._next(2).key in ("BOTH", "LEADING", "TRAILING") or self._has_from(index + 2)
+        return False
+
+    def _has_from(self, index: int) -> bool:
+        depth = 0
+        while index < self.stop:
+            key = self.tokens[index].key
+            if key == "(":
+                depth += 1
+            elif key == ")":
+                if not depth:
+                    return False
+                depth -= 1
+            elif key == "FROM" and not depth:
+                return True
+            index += 1
+        return False
+
+    def _called_word(self, token: Token, previous: TokenType) -> None:
+        if token.key == "MATCH_RECOGNIZE":
+            raise UnsupportedForm("MATCH_RECOGNIZE", token.span)
+        if token.key == "ROW" and self.level.values and previous in (TokenType.VALUES, TokenType.COMMA):
+            self.cursor.index += 1  # VALUES ROW(1, 2) is VALUES (1, 2)
+            return
+        self._call(token)
+
+    def _keyword(self, token: Token, following: Token, previous: TokenType) -> None:
+        key = token.key
+        if key in _PAIR_STARTS and following.kind is TokenKind.WORD:
+            pair = PAIRS.get((key, following.key))
+            if pair is not None:
+                self.cursor.index += 1
+                self._emit(pair, token.start, following.end, f"{token.text} {following.text}")
+                self.cursor.index += 1
+                self.level.in_from = False
+                return
+        kind = KEYWORDS.get(key)
+        text = token.text
+        if kind is None:
+            kind = TokenType.VAR
+            if key in ("FIRST", "NEXT") and previous is TokenType.FETCH:
+                kind = TokenType.FIRST if key == "FIRST" else TokenType.NEXT
+            elif key == "PERCENT" and following.key == ")":
+                kind = TokenType.PERCENT
+            elif key == "SYSTEM_VERSION" and previous is TokenType.FOR:
+                text = "VERSION"
+        elif previous is TokenType.ALIAS and kind not in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
+            kind = TokenType.VAR  # an alias may be any word
+        elif key == "AS" and self.level.call in ("CAST", "TRY_CAST"):
+            self._add(kind, token, text)
+            self._type()
+            return
+        self._track(key, token)
+        self._add(kind, token, text)
+        if key == "VALUES":
+            self.level.values = True
+
+    def _track(self, key: str, token: Token) -> None:
+        """Follow FROM clauses: flink joins a comma last, sqlglot from left to right, and only outer joins can tell."""
+        level = self.level
+        if key == "FROM":
+            level.in_from, level.from_commas = True, False
+        elif key in ("WHERE", "HAVING", "UNION", "EXCEPT", "INTERSECT", "SELECT", "LIMIT"):
+            level.in_from = level.values = False
+        elif (
+            key in ("RIGHT", "FULL")
+            and level.in_from
+            and level.from_commas
+            and self.cursor.flavour is Flavour.FLINK
+            and self._next(1).key in ("JOIN", "OUTER")
+        ):
+            raise UnsupportedForm(f"A {key} JOIN behind a comma in FROM", token.span, "Write CROSS JOIN for the comma.")
+
+    # --- operators ---------------------------------------------------------------------------------------------------
+
+    def _operator(self, token: Token) -> None:
+        key = token.key
+        if key == "/*+":
+            self._hint()
+            return
+        if key == "::":
+            self._add(TokenType.DCOLON, token, "::")
+            self._type()
+            return
+        kind = _OPERATORS.get(key)
+        if kind is None:
+            raise BergError(ErrorCode.SYNTAX, f"Unexpected '{shown(token, self.cursor.text)}'.", span=token_span(token))
+        if kind is TokenType.L_PAREN or kind is TokenType.L_BRACKET:
+            self._push(token, TokenType.R_PAREN if kind is TokenType.L_PAREN else TokenType.R_BRACKET)
+        elif kind is TokenType.R_PAREN or kind is TokenType.R_BRACKET:
+            opened = self.level.opened.text
+            if len(self.levels) == 1 or (opened == "(") is not (kind is TokenType.R_PAREN):
+                raise BergError(ErrorCode.SYNTAX, f"Unexpected '{key}'.", span=token.span)
+            kind = self.level.close
+            self.levels.pop()
+            self.level = self.levels[-1]
+        elif kind is TokenType.COMMA:
+            following = self._next(1)
+            if following.key in _AFTER_COMMA or self.cursor.index + 1 >= self.stop:
+                raise BergError(ErrorCode.SYNTAX, "Nothing follows this ','.", span=token.span)
+            self.level.from_commas = self.level.in_from
+        self._add(kind, token, ")" if kind is TokenType.R_PAREN else token.text)
+
+    def _hint(self) -> None:
+        from bergsql.engine.sql.hints import parse_query_hint, parse_table_hint
+
+        if self.out and self.out[-1].token_type is TokenType.SELECT:
+            parse_query_hint(self.cursor)
+        else:
+            self.hints.append(parse_table_hint(self.cursor))
+
+    # --- literals and types ------------------------------------------------------------------------------------------
+
+    def _number(self, token: Token) -> None:
+        if not token.suffix:
+            self._add(TokenType.NUMBER, token, token.text)
+            return
+        if token.suffix == "BD":
+            kind = _decimal_of(token.text)
+        else:
+            kind = DataType(_SUFFIX_KINDS[token.suffix])
+        self._cast(token, token, TokenType.NUMBER, TypeUse(kind, token.span, literal=True))
+        self.cursor.index += 1
+
+    def _literal(self, token: Token, value: Token) -> None:
+        """``DATE '2020-01-01'``."""
+        spark = self.cursor.flavour is Flavour.SPARK
+        precision = 6 if spark else min(9, _fraction_digits(value.text))
+        kind = Kind.TIMESTAMP_LTZ if token.key == "TIMESTAMP" and spark else _LITERAL_KINDS[token.key]
+        if kind is Kind.DATE:
+            declared = DataType(kind)
+        elif kind is Kind.TIME and spark:
+            declared = DataType(kind, _fraction_digits(value.text))
+        else:
+            declared = DataType(kind, precision)
+        self._cast(token, value, TokenType.STRING, TypeUse(declared, token.span, literal=True))
+        self.cursor.index += 2
+
+    def _cast(self, token: Token, value: Token, kind: TokenType, use: TypeUse) -> None:
+        start, end = token.start, value.end
+        self._emit(TokenType.VAR, start, end, "CAST")
+        self._emit(TokenType.L_PAREN, start, end, "(")
+        self._emit(kind, value.start, value.end, value.text)
+        self._emit(TokenType.ALIAS, start, end, "AS")
+        self._type_use(use)
+        self._emit(TokenType.R_PAREN, start, end, ")")
+
+    def _type(self) -> None:
+        from bergsql.engine.sql.type_parser import parse_type_tokens
+
+        start = self.cursor.token.start
+        declared = parse_type_tokens(self.cursor)
+        self._type_use(TypeUse(declared, self.cursor.span_from(start)))
+
+    def _type_use(self, use: TypeUse) -> None:
+        start, end = use.span.start, use.span.end
+        self._emit(TokenType.DECIMAL, start, end, "DECIMAL")
+        self._emit(TokenType.L_PAREN, start, end, "(")
+        self._emit(TokenType.NUMBER, start, end, str(len(self.types)))
+        self._emit(TokenType.R_PAREN, start, end, ")")
+        self.types.append(use)
+
+    def _table_argument(self, token: Token) -> None:
+        """``TABLE t [PARTITION BY k]`` as an argument of a table function becomes the call ``TABLE(t, k)``."""
+        self._add(TokenType.VAR, token, CALL + token.text)
+        self._emit(TokenType.L_PAREN, token.start, token.end, "(")
+        self._dotted()
+        if self.cursor.accept("PARTITION"):
+            self.cursor.expect("BY")
+            close = self.cursor.accept("(")
+            while True:
+                self._emit(TokenType.COMMA, self.cursor.token.start, self.cursor.token.start, ",")
+                self._dotted()
+                if not (close and self.cursor.accept(",")):
+                    break
+            if close:
+                self.cursor.expect(")")
+        end = self.cursor.previous_end
+        self._emit(TokenType.R_PAREN, end - 1, end, ")")
+
+    def _dotted(self) -> None:
+        if self.cursor.token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
+            raise self.cursor.expected((), "a table's name")
+        while True:
+            token = self.cursor.token
+            kind = TokenType.IDENTIFIER if token.kind is TokenKind.QUOTED else TokenType.VAR
+            self._add(kind, token, token.text)
+            if not self.cursor.at("."):
+                return
+            self._add(TokenType.DOT, self.cursor.token, ".")
+
+
+_ARGUMENT_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.FARROW})
+_LITERAL_KINDS = {
+    "DATE": Kind.DATE,
+    "TIME": Kind.TIME,
+    "TIMESTAMP": Kind.TIMESTAMP,
+    "TIMESTAMP_NTZ": Kind.TIMESTAMP,
+    "TIMESTAMP_LTZ": Kind.TIMESTAMP_LTZ,
+}
+
+
+def _fraction_digits(text: str) -> int:
+    _, dot, fraction = text.partition(".")
+    digits = len(fraction) - len(fraction.lstrip("0123456789"))
+    return min(9, digits) if dot else 0
+
+
+def _decimal_of(text: str) -> DataType:
+    """The type of Spark's ``1.50BD``."""
+    from decimal import Decimal
+
+    _, digits, exponent = Decimal(text).as_tuple()
+    scale = max(0, -int(exponent))
+    precision = max(len(digits) + max(0, int(exponent)), scale)
+    return DataType(Kind.DECIMAL, min(precision, 38), min(scale, 38))

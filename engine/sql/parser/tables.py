@@ -1,0 +1,388 @@
+"""CREATE TABLE, REPLACE TABLE and the parts that ALTER TABLE shares with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.lexer import TokenKind
+from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
+from bergsql.engine.sql.statements.base import Expression, Option
+from bergsql.engine.sql.statements.tables import (
+    ColumnDef,
+    CreateTable,
+    Like,
+    PartitionColumn,
+    PrimaryKey,
+    Transform,
+    Watermark,
+)
+from bergsql.engine.sql.type_parser import not_null, parse_type_tokens
+from bergsql.engine.sql.types import DataType, Kind
+
+TRANSFORMS = {
+    "YEAR": "year",
+    "YEARS": "year",
+    "MONTH": "month",
+    "MONTHS": "month",
+    "DAY": "day",
+    "DAYS": "day",
+    "DATE": "day",
+    "HOUR": "hour",
+    "HOURS": "hour",
+    "DATE_HOUR": "hour",
+    "BUCKET": "bucket",
+    "TRUNCATE": "truncate",
+    "TRUNC": "truncate",
+    "IDENTITY": "identity",
+    "VOID": "void",
+}
+"""The names that a partition transform may be written with."""
+
+_LIKE_WHAT = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
+_LIKE_HOW = ("INCLUDING", "EXCLUDING", "OVERWRITING")
+_CLAUSES = ("USING", "COMMENT", "PARTITIONED", "WITH", "TBLPROPERTIES", "LOCATION", "LIKE", "AS")
+
+
+@dataclass
+class _Elements:
+    """What stands between the parentheses of a CREATE TABLE."""
+
+    columns: list[ColumnDef] = field(default_factory=list)
+    primary_key: PrimaryKey | None = None
+    watermark: Watermark | None = None
+
+
+@dataclass
+class _Clauses:
+    """What stands behind them."""
+
+    partitioning: list[PartitionColumn] = field(default_factory=list)
+    comment: str | None = None
+    provider: str | None = None
+    location: str | None = None
+    properties: tuple[Option, ...] = ()
+    like: Like | None = None
+    flavour: Flavour | None = None
+    seen: set[str] = field(default_factory=set)
+
+
+def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
+    """The rest of ``CREATE [OR REPLACE] [TEMPORARY] TABLE`` or ``REPLACE TABLE``, behind TABLE."""
+    if_not_exists = cursor.if_not_exists()
+    name = cursor.name("the name of the table")
+    elements = _Elements()
+    if cursor.at("(") and not at_query(cursor):
+        _elements(cursor, elements)
+    clauses = _Clauses()
+    query = None
+    while not cursor.at_end and not cursor.at(";"):
+        if cursor.accept("AS") or at_query(cursor):
+            query = parse_query(cursor)
+            break
+        _clause(cursor, clauses, has_elements=bool(elements.columns))
+    if query is not None and not cursor.at_end and not cursor.at(";"):
+        cursor.expect_end()
+    if not (elements.columns or clauses.like or query or clauses.partitioning):
+        raise cursor.expected(("(", *_CLAUSES), "the table's columns, LIKE or AS")
+    return CreateTable(
+        name,
+        clauses.flavour or cursor.flavour,
+        mode,
+        if_not_exists,
+        temporary,
+        tuple(elements.columns),
+        elements.primary_key or _column_key(cursor, elements.columns),
+        elements.watermark,
+        tuple(clauses.partitioning),
+        clauses.comment,
+        clauses.provider,
+        clauses.location,
+        clauses.properties,
+        clauses.like,
+        query,
+    )
+
+
+def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
+    start = cursor.token
+    key = cursor.accept_any("USING", "COMMENT", "PARTITIONED", "WITH", "TBLPROPERTIES", "OPTIONS", "LOCATION", "LIKE")
+    if key and key in clauses.seen and key not in ("WITH", "TBLPROPERTIES"):
+        raise BergError(ErrorCode.SYNTAX, f"{key} is given twice.", span=start.span)
+    clauses.seen.add(key)
+    if key == "USING":
+        clauses.provider = ".".join(cursor.name("the name of a format").parts).lower()
+        clauses.flavour = Flavour.SPARK
+    elif key == "COMMENT":
+        clauses.comment = cursor.string("a comment in quotes")
+    elif key == "PARTITIONED":
+        cursor.expect("BY")
+        if cursor.at("SPEC"):
+            raise UnsupportedForm("PARTITIONED BY SPEC", cursor.token.span, "Write PARTITIONED BY (transform, …).")
+        clauses.partitioning.extend(cursor.list_of(lambda: _partition_column(cursor)))
+    elif key in ("WITH", "TBLPROPERTIES", "OPTIONS"):
+        clauses.properties += _properties(cursor)
+        if key == "TBLPROPERTIES":
+            clauses.flavour = Flavour.SPARK
+        elif key == "WITH" and clauses.flavour is None:
+            clauses.flavour = Flavour.FLINK
+    elif key == "LOCATION":
+        clauses.location = cursor.string("a path in quotes")
+    elif key == "LIKE":
+        clauses.like = _like(cursor)
+    else:
+        _other_clause(cursor, has_elements=has_elements)
+
+
+def _properties(cursor: Cursor) -> tuple[Option, ...]:
+    options = cursor.options()
+    seen: set[str] = set()
+    for option in options:
+        if option.key in seen:
+            raise BergError(ErrorCode.OPTION, f"The option '{option.key}' is given twice.", span=option.span)
+        seen.add(option.key)
+    return options
+
+
+def _other_clause(cursor: Cursor, *, has_elements: bool) -> None:
+    start = cursor.token
+    if cursor.accept("DISTRIBUTED"):
+        raise UnsupportedForm(
+            "CREATE TABLE … DISTRIBUTED", start.span, "PARTITIONED BY (bucket(n, column)) makes buckets."
+        )
+    if cursor.at("CLUSTERED", "BY") or cursor.at("CLUSTER", "BY"):
+        raise UnsupportedForm(f"CREATE TABLE … {start.key} BY", start.span)
+    for words in (("ROW", "FORMAT"), ("STORED", "AS"), ("STORED", "BY"), ("SORTED", "BY")):
+        if cursor.at(*words):
+            raise UnsupportedForm("CREATE TABLE … " + " ".join(words), start.span)
+    raise cursor.expected((*_CLAUSES, *(() if has_elements else ("(",)), END_OF_STATEMENT))
+
+
+def _like(cursor: Cursor) -> Like:
+    source = cursor.name("the name of a table")
+    options: list[tuple[str, str]] = []
+    if cursor.at("("):
+        cursor.advance()
+        while not cursor.accept(")"):
+            how = cursor.expect_any(*_LIKE_HOW)
+            options.append((how, cursor.expect_any(*_LIKE_WHAT)))
+            cursor.accept(",")
+    while cursor.key in _LIKE_HOW:
+        how = cursor.advance().key
+        options.append((how, cursor.expect_any(*_LIKE_WHAT)))
+    return Like(source, tuple(options))
+
+
+# --- columns and constraints -----------------------------------------------------------------------------------------
+
+
+def _elements(cursor: Cursor, elements: _Elements) -> None:
+    cursor.expect("(")
+    while True:
+        element(cursor, elements)
+        if cursor.accept(","):
+            continue
+        if not cursor.accept(")"):
+            raise cursor.expected((",", ")", "NOT NULL", "COMMENT", "PRIMARY KEY"))
+        return
+
+
+def element(cursor: Cursor, elements: _Elements) -> None:
+    """One column, primary key or watermark."""
+    if at_constraint(cursor):
+        key = primary_key(cursor)
+        if elements.primary_key is not None:
+            raise BergError(ErrorCode.SYNTAX, "The primary key is declared twice.", span=key.span)
+        elements.primary_key = key
+    elif cursor.at("WATERMARK", "FOR"):
+        mark = watermark(cursor)
+        if elements.watermark is not None:
+            raise BergError(ErrorCode.SYNTAX, "The watermark is declared twice.", span=mark.span)
+        elements.watermark = mark
+    else:
+        elements.columns.append(column(cursor))
+
+
+def at_constraint(cursor: Cursor) -> bool:
+    """Whether PRIMARY KEY, UNIQUE, CONSTRAINT … begin here (and not a column of that name)."""
+    if cursor.at("PRIMARY", "KEY") or cursor.at("FOREIGN", "KEY"):
+        return True
+    if cursor.key in ("UNIQUE", "CHECK") and cursor.peek().key == "(":
+        return True
+    return cursor.at("CONSTRAINT") and cursor.peek(2).key in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
+
+
+def primary_key(cursor: Cursor) -> PrimaryKey:
+    """``[CONSTRAINT name] PRIMARY KEY (columns) [NOT] ENFORCED``."""
+    start = cursor.token.start
+    if cursor.accept("CONSTRAINT"):
+        cursor.identifier("the name of the constraint")
+    kind = cursor.token
+    if kind.key != "PRIMARY":
+        what = "FOREIGN KEY" if kind.key == "FOREIGN" else kind.key
+        raise UnsupportedForm(f"A {what} constraint", kind.span)
+    cursor.expect("PRIMARY", "KEY")
+    columns = tuple(name for name, _ in cursor.list_of(lambda: cursor.identifier("a column's name")))
+    return PrimaryKey(columns, cursor.span_from(start), _enforced(cursor))
+
+
+def _enforced(cursor: Cursor) -> bool:
+    if cursor.accept("NOT"):
+        cursor.expect("ENFORCED")
+        return False
+    cursor.accept("ENFORCED")
+    return True
+
+
+def watermark(cursor: Cursor) -> Watermark:
+    """``WATERMARK FOR column AS expression``."""
+    start = cursor.token.start
+    cursor.expect("WATERMARK", "FOR")
+    name = ".".join(cursor.name("a column's name").parts)
+    cursor.expect("AS")
+    expression = parse_expression(cursor)
+    return Watermark(name, expression, cursor.span_from(start))
+
+
+_COLUMN_STOPS = ("COMMENT", "FIRST", "AFTER", "PRIMARY", "CONSTRAINT", "DEFAULT", "NOT")
+
+
+def column(cursor: Cursor, name: str | None = None, span: Span | None = None) -> ColumnDef:
+    """``name type [NOT NULL] [COMMENT …]``, ``name AS expression``, ``name type METADATA [FROM k] [VIRTUAL]``.
+
+    ``name`` and ``span`` are given when the caller has read the name already.
+    """
+    if name is None or span is None:
+        name, span = cursor.identifier("a column's name")
+    if cursor.accept("AS"):
+        return _computed(cursor, name, span)
+    if cursor.at(",") or cursor.at(")") or cursor.at_end:
+        raise cursor.expected((), f"the type of the column '{name}'")
+    cursor.accept(":")
+    at = cursor.token.start
+    kind = parse_type_tokens(cursor)
+    if kind.kind in (Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME):
+        raise BergError(ErrorCode.TYPE, "A column cannot have the type INTERVAL.", span=cursor.span_from(at))
+    return _column_rest(cursor, name, span, kind)
+
+
+def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType) -> ColumnDef:
+    nullable, key, comment, metadata = True, False, None, None
+    default: Expression | None = None
+    while True:
+        if cursor.at("NOT", "NULL") or cursor.at("NULL"):
+            nullable = not not_null(cursor)
+        elif cursor.accept("COMMENT"):
+            comment = cursor.string("a comment in quotes")
+        elif cursor.at("PRIMARY") or (cursor.at("CONSTRAINT") and cursor.peek(2).key == "PRIMARY"):
+            key = _inline_key(cursor)
+        elif cursor.at("UNIQUE") or cursor.at("CHECK"):
+            raise UnsupportedForm(f"A {cursor.key} constraint", cursor.token.span)
+        elif cursor.accept("DEFAULT"):
+            default = parse_expression(cursor, ("COMMENT", "FIRST", "AFTER", "NOT"))
+        elif cursor.accept("METADATA"):
+            metadata = cursor.string("the key in quotes") if cursor.accept("FROM") else name
+            cursor.accept("VIRTUAL")
+        elif cursor.at("GENERATED"):
+            raise UnsupportedForm("A GENERATED column", cursor.token.span)
+        elif cursor.at("COLLATE"):
+            raise UnsupportedForm("COLLATE", cursor.token.span)
+        else:
+            return ColumnDef(name, kind, span, nullable, comment, key, default, None, metadata)
+
+
+def _inline_key(cursor: Cursor) -> bool:
+    start = cursor.token.start
+    if cursor.accept("CONSTRAINT"):
+        cursor.identifier("the name of the constraint")
+    cursor.expect("PRIMARY", "KEY")
+    if _enforced(cursor):
+        raise enforced_error(cursor.span_from(start))
+    return True
+
+
+def enforced_error(span: Span) -> BergError:
+    """The refusal of a key that would have to be checked on every write."""
+    return BergError(
+        ErrorCode.INVALID,
+        "A primary key cannot be ENFORCED: bergsql does not own the data, so only NOT ENFORCED is supported.",
+        span=span,
+        hint="PRIMARY KEY (…) NOT ENFORCED",
+    )
+
+
+def _computed(cursor: Cursor, name: str, span: Span) -> ColumnDef:
+    expression = parse_expression(cursor, _COLUMN_STOPS[:3])
+    comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
+    return ColumnDef(name, DataType(Kind.NULL), span, True, comment, computed=expression)
+
+
+def _column_key(_cursor: Cursor, columns: list[ColumnDef]) -> PrimaryKey | None:
+    """The primary key that a column declares for itself."""
+    keys = [c for c in columns if c.primary_key]
+    if len(keys) > 1:
+        raise BergError(ErrorCode.SYNTAX, "The primary key is declared twice.", span=keys[1].span)
+    return PrimaryKey((keys[0].name,), keys[0].span, enforced=False) if keys else None
+
+
+# --- partitioning ----------------------------------------------------------------------------------------------------
+
+
+def _partition_column(cursor: Cursor) -> PartitionColumn:
+    """A transform, or in Hive's form a column with a type."""
+    following = cursor.peek()
+    if cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED) and following.kind is TokenKind.WORD:
+        declared = column(cursor)
+        return PartitionColumn(Transform("identity", declared.name, declared.span), declared)
+    return PartitionColumn(transform(cursor))
+
+
+def transform(cursor: Cursor) -> Transform:
+    """``column``, ``days(column)``, ``bucket(4, column)``, ``truncate(column, 2)``, without an alias."""
+    start = cursor.token
+    if start.kind is TokenKind.WORD and cursor.peek().key == "(":
+        return _applied(cursor)
+    name = cursor.name("a column or a transform")
+    return Transform("identity", ".".join(name.parts), name.span)
+
+
+def _applied(cursor: Cursor) -> Transform:
+    word = cursor.advance()
+    name = TRANSFORMS.get(word.key)
+    if name is None:
+        known = [k.lower() for k in TRANSFORMS]
+        hint = did_you_mean(word.text, known) or "Transforms: years, months, days, hours, bucket(n, c), truncate(n, c)."
+        raise BergError(ErrorCode.SYNTAX, f"Unknown partition transform '{word.text}'.", span=word.span, hint=hint)
+    cursor.expect("(")
+    width: int | None = None
+    columns: list[str] = []
+    while True:
+        if cursor.token.kind is TokenKind.NUMBER:
+            at = cursor.token.span
+            if width is not None or name not in ("bucket", "truncate"):
+                raise BergError(ErrorCode.SYNTAX, f"{word.text}() takes no number here.", span=at)
+            if columns and name == "bucket":
+                raise BergError(
+                    ErrorCode.SYNTAX,
+                    "bucket() takes its number first.",
+                    span=at,
+                    hint=f"bucket({cursor.token.text}, {columns[0]})",
+                )
+            width = cursor.integer()
+        else:
+            columns.append(".".join(cursor.name("a column's name").parts))
+        if cursor.accept(","):
+            continue
+        if not cursor.accept(")"):
+            raise cursor.expected((",", ")"))
+        break
+    span = cursor.span_from(word.start)
+    if len(columns) != 1:
+        raise BergError(ErrorCode.SYNTAX, f"{word.text}() takes one column.", span=span)
+    if name in ("bucket", "truncate") and width is None:
+        raise BergError(ErrorCode.SYNTAX, f"{word.text}() needs a number.", span=span, hint=f"{name}(4, {columns[0]})")
+    if width == 0:
+        raise BergError(ErrorCode.INVALID, f"The number of {word.text}() must be greater than 0.", span=span)
+    return Transform(name, columns[0], span, width)
