@@ -109,7 +109,7 @@ def parse_bool(value: str, key: str | None = None) -> bool:
 
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµ]*)")
 
-_MILLISECONDS = {
+_MILLISECONDS: dict[float, tuple[str, ...]] = {
     1e-6: ("ns", "nano", "nanos", "nanosecond", "nanoseconds"),
     1e-3: ("us", "µs", "micro", "micros", "microsecond", "microseconds"),
     1: ("", "ms", "milli", "millis", "millisecond", "milliseconds"),
@@ -118,7 +118,7 @@ _MILLISECONDS = {
     3_600_000: ("h", "hour", "hours"),
     86_400_000: ("d", "day", "days"),
 }
-_BYTES = {
+_BYTES: dict[float, tuple[str, ...]] = {
     1: ("", "b", "byte", "bytes"),
     1 << 10: ("k", "kb", "kib", "kibibytes"),
     1 << 20: ("m", "mb", "mib", "mebibytes"),

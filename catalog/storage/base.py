@@ -41,10 +41,11 @@ class Storage(Protocol):
         """The file, open for reading; the caller closes it."""
         ...
 
-    def write_new(self, path: str, data: bytes, *, fsync: bool = True) -> None:
+    def write_new(self, path: str, data: bytes, *, fsync: bool = True, make_dirs: bool = True) -> None:
         """Write a file that must not exist yet, durably if ``fsync``; a failed write leaves no file.
 
-        Its directory is made if missing. The directory itself is not synced (see :meth:`fsync_dir`).
+        Its directory is made if missing, unless ``make_dirs`` is False: then it is FileMissing. The directory itself
+        is not synced (see :meth:`fsync_dir`).
         """
         ...
 
@@ -63,7 +64,13 @@ class Storage(Protocol):
         """Whether there is a file or directory."""
         ...
 
-    def is_dir(self, path: str) -> bool: ...
+    def is_dir(self, path: str) -> bool:
+        """Whether there is a directory."""
+        ...
+
+    def identity(self, path: str) -> object:
+        """A value that is equal for two names only if they are one file, unchanged; None if there is no file."""
+        ...
 
     def size(self, path: str) -> int:
         """The length of a file in bytes."""
@@ -77,8 +84,16 @@ class Storage(Protocol):
         """Make a directory and its parents, if they are missing."""
         ...
 
+    def rename(self, source: str, target: str) -> None:
+        """Give a file or directory another name, atomically. Nothing may have that name yet."""
+        ...
+
     def delete(self, path: str) -> bool:
         """Delete a file; whether it was there."""
+        ...
+
+    def delete_empty_dir(self, path: str) -> bool:
+        """Delete a directory; False, and nothing happens, when it holds anything."""
         ...
 
     def delete_tree(self, path: str) -> None:

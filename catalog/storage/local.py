@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EMLINK, ENOSPC, ENOTSUP, EPERM, EROFS, EXDEV
+from errno import EACCES, EEXIST, EMLINK, ENOSPC, ENOTEMPTY, ENOTSUP, EPERM, EROFS, EXDEV
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
@@ -14,6 +14,8 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import FileExists, FileMissing, strip_scheme
 
 _NO_LINKS = frozenset({EPERM, ENOTSUP, EMLINK})
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 
 
 class LocalStorage:
@@ -27,22 +29,26 @@ class LocalStorage:
         with _errors_of(path, "read"):
             return Path(strip_scheme(path)).open("rb")
 
-    def write_new(self, path: str, data: bytes, *, fsync: bool = True) -> None:
-        local = strip_scheme(path)
+    def write_new(self, path: str, data: bytes, *, fsync: bool = True, make_dirs: bool = True) -> None:
+        local = Path(strip_scheme(path))
         with _errors_of(path, "write"):
             try:
-                fd = os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                fd = os.open(local, _NEW_FILE, 0o666)
             except FileNotFoundError:
-                Path(local).parent.mkdir(parents=True, exist_ok=True)
-                fd = os.open(local, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                if not make_dirs:
+                    raise
+                local.parent.mkdir(parents=True, exist_ok=True)
+                fd = os.open(local, _NEW_FILE, 0o666)
             try:
-                with os.fdopen(fd, "wb", buffering=0) as f:
-                    _write_all(f.fileno(), data)
+                try:
+                    _write_all(fd, data)
                     if fsync:
-                        os.fsync(f.fileno())
+                        os.fsync(fd)
+                finally:
+                    os.close(fd)
             except BaseException:
                 with suppress(OSError):
-                    Path(local).unlink()
+                    local.unlink()
                 raise
 
     def publish(self, staged: str, path: str) -> None:
@@ -59,9 +65,9 @@ class LocalStorage:
                 ) from cause
             raise
         with _errors_of(path, "publish"):
-            self.fsync_dir(str(Path(target).parent))
-            with suppress(FileNotFoundError):
-                Path(source).unlink()
+            _fsync(str(Path(target).parent), _DIRECTORY)
+        with suppress(OSError):
+            Path(source).unlink()
 
     def replace(self, path: str, data: bytes) -> None:
         local = strip_scheme(path)
@@ -82,6 +88,14 @@ class LocalStorage:
     def is_dir(self, path: str) -> bool:
         return Path(strip_scheme(path)).is_dir()
 
+    def identity(self, path: str) -> object:
+        try:
+            with _errors_of(path, "read"):
+                stat = Path(strip_scheme(path)).stat()
+        except FileMissing:
+            return None
+        return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
     def size(self, path: str) -> int:
         with _errors_of(path, "read"):
             return Path(strip_scheme(path)).stat().st_size
@@ -95,12 +109,27 @@ class LocalStorage:
         with _errors_of(path, "make the directory"):
             Path(strip_scheme(path)).mkdir(parents=True, exist_ok=True)
 
+    def rename(self, source: str, target: str) -> None:
+        with _errors_of(source, "rename"):
+            Path(strip_scheme(source)).rename(strip_scheme(target))
+
     def delete(self, path: str) -> bool:
         try:
             with _errors_of(path, "delete"):
                 Path(strip_scheme(path)).unlink()
         except FileMissing:
             return False
+        return True
+
+    def delete_empty_dir(self, path: str) -> bool:
+        local = Path(strip_scheme(path))
+        with _errors_of(path, "delete"):
+            try:
+                local.unlink() if local.is_symlink() else local.rmdir()
+            except OSError as e:
+                if e.errno in (ENOTEMPTY, EEXIST):
+                    return False
+                raise
         return True
 
     def delete_tree(self, path: str) -> None:
@@ -119,7 +148,7 @@ class LocalStorage:
 
     def fsync_dir(self, path: str) -> None:
         with _errors_of(path, "sync"):
-            _fsync(strip_scheme(path), os.O_RDONLY | os.O_DIRECTORY)
+            _fsync(strip_scheme(path), _DIRECTORY)
 
     def local_path(self, path: str) -> str:
         return strip_scheme(path)

@@ -1,0 +1,247 @@
+"""The Hadoop catalog: namespaces and tables are directories below a warehouse, laid out as by Java's HadoopCatalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.hadoop_commit import commit_version, publish_version, refuse_metadata_path, same_place
+from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_table, metadata_dir, newest
+from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.catalog.metadata_cache import MetadataCache
+from bergsql.catalog.options import resolve_env
+from bergsql.catalog.secrets import mask_value
+from bergsql.catalog.storage.base import FileExists, FileMissing, Storage, scheme_of, storage_for
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.updates import TableUpdate
+
+_READ_ATTEMPTS = 20
+
+
+class HadoopCatalog(Catalog):
+    """Tables in ``<warehouse>/<namespace…>/<table>``, each found by its place alone.
+
+    ``warehouse`` may be a plain path or ``file:…``; what new tables call their location follows it.
+    """
+
+    type = "hadoop"
+
+    def __init__(self, name: str, warehouse: str, options: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.options = {k: mask_value(k, v) for k, v in (options or {}).items()}
+        self.warehouse = _absolute(resolve_env(warehouse))
+        self._storage = storage_for(self.warehouse, options)
+        self._cache = MetadataCache()
+
+    # --- namespaces --------------------------------------------------------------------------------------------------
+
+    def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:
+        if parent and not self.namespace_exists(parent):
+            raise self.namespace_not_found(parent)
+        directories = self._directories(parent)
+        return [(*parent, name) for name in directories if not holds_table(self._storage, self._place(parent, name))]
+
+    def namespace_exists(self, namespace: Namespace) -> bool:
+        if not all(map(_is_name, namespace)):
+            return False
+        place = self._place(namespace)
+        return not namespace or (self._storage.is_dir(place) and not holds_table(self._storage, place))
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> None:
+        _check_names(namespace, "database")
+        full_name = f"{self.name}.{'.'.join(namespace)}"
+        if self._storage.exists(self._place(namespace)):
+            raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {full_name} already exists.")
+        if properties:
+            keys = ", ".join(f"'{k}'" for k in properties)
+            raise BergError(
+                ErrorCode.INVALID,
+                f"Cannot create the database {full_name} with {keys}: a Hadoop catalog keeps no properties of one.",
+            )
+        self._make_dirs(namespace)
+
+    def drop_namespace(self, namespace: Namespace, cascade: bool = False) -> None:
+        if not namespace or not self.namespace_exists(namespace):
+            raise self.namespace_not_found(namespace)
+        full_name = f"{self.name}.{'.'.join(namespace)}"
+        tables, inner = self.list_tables(namespace), self.list_namespaces(namespace)
+        if (tables or inner) and not cascade:
+            what = f"{len(tables)} table(s)" if tables else f"{len(inner)} database(s)"
+            raise BergError(
+                ErrorCode.INVALID,
+                f"Database {full_name} is not empty: it holds {what}.",
+                hint="DROP DATABASE … CASCADE drops what is in it too.",
+            )
+        for table in tables:
+            self.drop_table(table)
+        for child in inner:
+            self.drop_namespace(child, cascade)
+        if not self._storage.delete_empty_dir(self._place(namespace)):
+            raise BergError(
+                ErrorCode.INVALID,
+                f"Database {full_name} was not dropped: {self._place(namespace)} holds files that are no table's.",
+            )
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+        if not self.namespace_exists(namespace):
+            raise self.namespace_not_found(namespace)
+        return {"location": self._place(namespace)}
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    def list_tables(self, namespace: Namespace) -> list[TableIdent]:
+        if not self.namespace_exists(namespace):
+            raise self.namespace_not_found(namespace)
+        names = self._directories(namespace)
+        return [TableIdent(namespace, n) for n in names if holds_table(self._storage, self._place(namespace, n))]
+
+    def table_exists(self, ident: TableIdent) -> bool:
+        return _is_ident(ident) and holds_table(self._storage, self._location(ident))
+
+    def load_table(self, ident: TableIdent) -> LoadedTable:
+        if not _is_ident(ident):
+            raise self.table_not_found(ident)
+        for _ in range(_READ_ATTEMPTS):
+            found = newest(self._storage, self._location(ident))
+            if found is None:
+                raise self.table_not_found(ident)
+            try:
+                metadata = self._cache.load(self._storage, found.location)
+            except FileMissing:
+                # A writer has made newer versions and deleted this one between the two looks.
+                continue
+            return LoadedTable(ident, metadata, found.location, self.name)
+        raise BergError(ErrorCode.IO, f"Table {self.name}.{ident} changes too fast to be read.")
+
+    def default_table_location(self, ident: TableIdent) -> str:
+        _check_names((*ident.namespace, ident.name), "table")
+        return self._location(ident)
+
+    def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
+        location = self.default_table_location(ident)
+        self._check_location(ident, metadata, location)
+        refuse_metadata_path(metadata)
+        taken = BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
+        if self.table_exists(ident):
+            raise taken
+        if ident.namespace and holds_table(self._storage, self._place(ident.namespace)):
+            raise self.namespace_not_found(ident.namespace)
+        self._make_dirs((*ident.namespace, ident.name, "metadata"))
+        first = MetadataFile(1, f"{metadata_dir(location)}/{file_name(1, gzipped=False)}")
+        try:
+            publish_version(self._storage, self._cache, metadata, first, location)
+        except FileExists:
+            raise taken from None
+        return LoadedTable(ident, metadata, first.location, self.name)
+
+    def commit(self, base: LoadedTable, updates: Sequence[TableUpdate]) -> LoadedTable:
+        return commit_version(self._storage, self._cache, base, self._location(base.ident), updates)
+
+    def drop_table(self, ident: TableIdent, purge: bool = False) -> None:  # noqa: ARG002 - the directory goes always
+        if not self.table_exists(ident):
+            raise self.table_not_found(ident)
+        location = self._location(ident)
+        # Renamed first, so that readers and writers never meet half a table.
+        parent, _, name = location.rpartition("/")
+        doomed = f"{parent}/.{name}.dropped-{uuid4().hex}"
+        try:
+            self._storage.rename(location, doomed)
+        except FileMissing:
+            raise self.table_not_found(ident) from None
+        self._storage.fsync_dir(parent)
+        self._storage.delete_tree(doomed)
+
+    def rename_table(self, source: TableIdent, target: TableIdent) -> None:  # noqa: ARG002
+        raise BergError(
+            ErrorCode.INVALID,
+            "Cannot rename Hadoop tables.",
+            hint="Its directory is its name, and its files hold that. CREATE TABLE … AS SELECT copies a table.",
+        )
+
+    def storage(self, location: str | None = None) -> Storage:
+        return (
+            self._storage
+            if location is None or scheme_of(location) == scheme_of(self.warehouse)
+            else storage_for(location)
+        )
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def _place(self, namespace: Namespace, name: str | None = None) -> str:
+        return "/".join((self.warehouse, *namespace, *(() if name is None else (name,))))
+
+    def _location(self, ident: TableIdent) -> str:
+        return self._place(ident.namespace, ident.name)
+
+    def _directories(self, namespace: Namespace) -> list[str]:
+        try:
+            entries = list(self._storage.list(self._place(namespace)))
+        except FileMissing:
+            return []
+        return sorted(name for name, is_dir in entries if is_dir and not name.startswith("."))
+
+    def _make_dirs(self, parts: Sequence[str]) -> None:
+        """Make the directories below the warehouse, so that a crash does not take them away again."""
+        places = ["/".join((self.warehouse, *parts[:i])) for i in range(len(parts) + 1)]
+        missing = [p for p in places if not self._storage.is_dir(p)]
+        if not missing:
+            return
+        self._storage.mkdir(places[-1])
+        for place in missing:
+            self._storage.fsync_dir(place.rpartition("/")[0] or "/")
+
+    def _check_location(self, ident: TableIdent, metadata: TableMetadata, location: str) -> None:
+        given = metadata.location
+        if given != location and not _same_path(given, location) and not same_place(self._storage, given, location):
+            raise BergError(
+                ErrorCode.INVALID,
+                f"Cannot put the table {self.name}.{ident} at {given}: in a Hadoop catalog it must be at {location}.",
+            )
+
+
+def _absolute(warehouse: str) -> str:
+    """The warehouse without a trailing slash; a plain path is made absolute."""
+    from pathlib import Path
+
+    if not warehouse.strip():
+        raise BergError(ErrorCode.OPTION, "The option 'warehouse' is empty.")
+    if "\0" in warehouse:
+        raise BergError(ErrorCode.OPTION, "The option 'warehouse' holds a NUL character.")
+    if scheme_of(warehouse) == "file" and not warehouse.casefold().startswith("file:"):
+        path = Path(warehouse).expanduser() if warehouse.startswith("~") else Path(warehouse)
+        return str(path.absolute()).rstrip("/")
+    return warehouse.rstrip("/")
+
+
+def _same_path(one: str, other: str) -> bool:
+    from bergsql.catalog.storage.base import strip_scheme
+
+    try:
+        return strip_scheme(one) == strip_scheme(other)
+    except BergError:
+        return False
+
+
+def _is_name(name: str) -> bool:
+    """Whether a part of a name can be a directory that is neither hidden nor elsewhere."""
+    return bool(name) and not name.startswith(".") and "/" not in name and "\0" not in name and len(name.encode()) < 256
+
+
+def _is_ident(ident: TableIdent) -> bool:
+    return all(map(_is_name, (*ident.namespace, ident.name)))
+
+
+def _check_names(parts: Sequence[str], what: str) -> None:
+    if not parts:
+        raise BergError(ErrorCode.INVALID, f"The {what} has no name.")
+    for part in parts:
+        if not _is_name(part):
+            raise BergError(
+                ErrorCode.INVALID,
+                f"'{part}' cannot be the name of a {what}: it is the name of a directory.",
+                hint="It may not be empty, begin with a dot, hold a slash, or be longer than 255 bytes.",
+            )

@@ -1,0 +1,119 @@
+"""From what CREATE CATALOG or Spark's settings say to a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bergsql.catalog.base import Catalog
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+from bergsql.catalog.options import OptionSpec, check_options
+
+CATALOG_TYPES = ("hadoop", "hive", "rest", "jdbc", "glue", "nessie")
+"""The kinds of Iceberg catalogs that there are."""
+
+_SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_SPARK_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
+_HADOOP_CLASS = "org.apache.iceberg.hadoop.HadoopCatalog"
+
+
+def _means_nothing(key: str, type_: str, doc: str) -> OptionSpec:
+    return OptionSpec(key, type_, accepted_only=True, doc=doc)
+
+
+HADOOP_OPTIONS: tuple[OptionSpec, ...] = (
+    OptionSpec("type", doc="'iceberg' in CREATE CATALOG, the kind of catalog in Spark's settings."),
+    OptionSpec("catalog-type", doc="The kind of Iceberg catalog."),
+    OptionSpec("catalog-impl", doc="The Java class of the catalog; only Iceberg's own are known."),
+    OptionSpec("warehouse", required=True, doc="The directory that holds the databases."),
+    OptionSpec("default-database", doc="The database that USE CATALOG leads to."),
+    OptionSpec("default-namespace", doc="The same in Spark's settings."),
+    OptionSpec("property-version", "enum", values=("1",), accepted_only=True, doc="The version of these options."),
+    OptionSpec(
+        "io-impl",
+        "enum",
+        values=("org.apache.iceberg.hadoop.HadoopFileIO",),
+        accepted_only=True,
+        doc="The Java class that reads files.",
+    ),
+    _means_nothing("clients", "int", "Connections to a Hive metastore."),
+    _means_nothing("cache-enabled", "bool", "Whether Java caches tables; here a table is always as it is now."),
+    _means_nothing("cache.expiration-interval-ms", "int", "How long Java caches tables."),
+    _means_nothing("cache.case-sensitive", "bool", "How Java's cache compares names."),
+    _means_nothing("use-nullable-query-schema", "bool", "CREATE TABLE AS makes nullable columns anyway."),
+    _means_nothing("hadoop-conf-dir", "str", "Hadoop's configuration, which local files do not need."),
+    _means_nothing("hadoop.*", "str", "Hadoop's configuration, which local files do not need."),
+)
+"""The options of a Hadoop catalog, in Flink's and in Spark's form."""
+
+
+def build_catalog(
+    name: str,
+    options: Mapping[str, str],
+    home: Path,  # noqa: ARG001 - catalogs that last will be kept there
+    spark_class: str | None = None,
+) -> Catalog:
+    """The catalog ``name`` that ``options`` describe.
+
+    With ``spark_class`` (the value of ``spark.sql.catalog.NAME``) they are Spark's options, without their prefix.
+    Unknown options, kinds and classes are refused with the nearest known one as hint.
+    """
+    kind = _spark_kind(options, spark_class) if spark_class is not None else _flink_kind(options)
+    if kind not in CATALOG_TYPES:
+        raise BergError(
+            ErrorCode.OPTION,
+            f"There is no catalog type '{kind}'.",
+            hint=did_you_mean(kind, CATALOG_TYPES) or f"It is one of {', '.join(CATALOG_TYPES)}.",
+        )
+    if kind != "hadoop":
+        raise not_supported(f"The catalog type '{kind}'", hint="'catalog-type'='hadoop' keeps tables in directories.")
+    check_options(options, HADOOP_OPTIONS, "A Hadoop catalog")
+    from bergsql.catalog.hadoop import HadoopCatalog
+
+    catalog = HadoopCatalog(name, options["warehouse"], options)
+    default = options.get("default-database") or options.get("default-namespace")
+    if default:
+        catalog.default_namespace = tuple(default.split("."))
+    return catalog
+
+
+def _flink_kind(options: Mapping[str, str]) -> str:
+    given = options.get("type")
+    if given is None:
+        near = did_you_mean("type", options)
+        raise BergError(ErrorCode.OPTION, "A catalog needs the option 'type'.", hint=near or "Write 'type'='iceberg'.")
+    if given == "generic_in_memory":
+        raise not_supported("The catalog type 'generic_in_memory'", hint="default_catalog is there without being made.")
+    if given in ("hive", "jdbc", "paimon", "delta-catalog", "hudi"):
+        raise not_supported(f"The catalog type '{given}'", hint="Write 'type'='iceberg'.")
+    if given != "iceberg":
+        hint = did_you_mean(given, ["iceberg"]) or "Write 'type'='iceberg'."
+        raise BergError(ErrorCode.OPTION, f"There is no catalog type '{given}'.", hint=hint)
+    return _kind_of(options, options.get("catalog-type"), "catalog-type")
+
+
+def _spark_kind(options: Mapping[str, str], spark_class: str) -> str:
+    if spark_class == _SPARK_SESSION_CATALOG:
+        raise not_supported(f"The catalog class {spark_class}", hint=f"Use {_SPARK_CATALOG}.")
+    if spark_class != _SPARK_CATALOG:
+        hint = did_you_mean(spark_class, [_SPARK_CATALOG]) or f"Use {_SPARK_CATALOG}."
+        raise BergError(ErrorCode.OPTION, f"The catalog class '{spark_class}' is not known here.", hint=hint)
+    return _kind_of(options, options.get("type"), "type")
+
+
+def _kind_of(options: Mapping[str, str], kind: str | None, key: str) -> str:
+    impl = options.get("catalog-impl")
+    if impl is not None:
+        if kind is not None:
+            raise BergError(ErrorCode.OPTION, f"'{key}' and 'catalog-impl' cannot both be given.")
+        if impl == _HADOOP_CLASS:
+            return "hadoop"
+        raise not_supported(f"The catalog class {impl} ('catalog-impl')")
+    if kind is None:
+        near = did_you_mean(key, [k for k in options if k not in ("type", "warehouse")])
+        raise BergError(
+            ErrorCode.OPTION,
+            f"An Iceberg catalog needs the option '{key}'.",
+            hint=near or f"Write '{key}'='hadoop' for tables in directories.",
+        )
+    return kind.casefold()
