@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bergsql.catalog.errors import BergError
+from bergsql.shell.commands import Quit
 from bergsql.shell.exits import ExitCode
 from bergsql.shell.runner import Runner
 from bergsql.shell.sources import STDIN, Source, open_script, read_text, statements
@@ -66,7 +67,10 @@ def _run(
                 failed = failed or code
                 if code is ExitCode.INTERRUPTED or (failed and not continue_on_error):
                     return code
-        except BergError as error:  # the text itself: it cannot be read, or a quote is not closed
+        except Quit as leaving:
+            leaving.code = failed
+            raise
+        except BergError as error:  # the text itself cannot be read
             code = runner.tell(error, None, None)
             failed = failed or code
             if not continue_on_error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError
@@ -13,8 +15,6 @@ from bergsql.shell.render.errors import error_text
 from bergsql.shell.screen import Screen, abandon_stdout, standard_screen
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bergsql.engine.session import Session
     from bergsql.shell.batch import Input
     from bergsql.shell.config import Config
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run bergsql with ``arguments`` (default: the process's); gives the exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process
     try:
         code = _main(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
@@ -42,7 +45,10 @@ def _main(arguments: Sequence[str]) -> ExitCode:
         options = parse_options(arguments)
     except UsageError as error:
         return _usage(error)
-    except SystemExit:  # --help was printed
+    if options.help:
+        from bergsql.shell.options import help_text
+
+        print(help_text(), end="")
         return ExitCode.OK
     if options.version:
         from bergsql.shell.version import version
@@ -50,12 +56,11 @@ def _main(arguments: Sequence[str]) -> ExitCode:
         print(f"bergsql {version()}")
         return ExitCode.OK
     try:
-        scripts = _scripts(options)
         screen = standard_screen(options.output, quiet=options.quiet, debug=options.debug)
     except BergError as error:
         return _usage(UsageError(error.message, error.hint))
     try:
-        return _run(options, screen, scripts)
+        return _run(options, screen)
     finally:
         if options.output is not None:
             screen.out.close()
@@ -68,20 +73,15 @@ def _usage(error: UsageError) -> ExitCode:
     return ExitCode.USAGE
 
 
-def _scripts(options: Options) -> list[Input]:
-    """What -f and -e name, opened before anything runs: a misspelt name must not leave half the work done."""
+def _run(options: Options, screen: Screen) -> ExitCode:
     from bergsql.shell.batch import command_line, script
-
-    return [script(text) if option == "-f" else command_line(text) for option, text in options.scripts]
-
-
-def _run(options: Options, screen: Screen, scripts: list[Input]) -> ExitCode:
-    from bergsql.shell.batch import script
     from bergsql.shell.commands import Quit
     from bergsql.shell.config import Config, home_directory, load_config
 
     home = home_directory()
     try:
+        # Opened before anything runs: a misspelt name must not leave half the work done.
+        scripts = [script(text) if option == "-f" else command_line(text) for option, text in options.scripts]
         inits = [script(path) for path in options.inits]
         config = Config() if options.no_config else load_config(home)
         session = _session(options, config, home)
@@ -91,8 +91,8 @@ def _run(options: Options, screen: Screen, scripts: list[Input]) -> ExitCode:
         return ExitCode.CONFIGURATION if code is ExitCode.STATEMENT else code
     try:
         return _converse(options, config, session, screen, scripts, inits)
-    except Quit:
-        return ExitCode.OK
+    except Quit as leaving:
+        return leaving.code
     finally:
         session.close()
 
@@ -123,7 +123,7 @@ def _converse(
     failed = run_init(runner, inits)
     if failed:
         return failed
-    if not scripts and sys.stdin.isatty() and sys.stdout.isatty():
+    if not scripts and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from bergsql.shell.repl import run_prompt
 
         return run_prompt(runner, session.home)

@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bergsql.shell.exits import ExitCode
 from bergsql.shell.screen import Screen
 
 
 class Quit(Exception):
-    """QUIT was given."""
+    """QUIT was given. ``code`` is how the run has gone so far."""
+
+    code = ExitCode.OK
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ class ExitCode(IntEnum):
 
     OK = 0
     STATEMENT = 1  # a statement failed
-    USAGE = 2  # the command line is wrong, or names a script that cannot be read
-    CONFIGURATION = 3  # a configuration file, an init file or a connection is wrong
+    USAGE = 2  # the command line is wrong
+    CONFIGURATION = 3  # what the run needs is wrong: a configuration, a script or init file, a connection
     INTERRUPTED = 130  # Ctrl-C
     BROKEN_PIPE = 141  # whoever read the results went away before the end, as `head` does
 

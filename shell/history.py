@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from bergsql.catalog.errors import BergError
 from bergsql.catalog.secrets import mask_text
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.shell.sources import statements
@@ -50,11 +49,6 @@ class StatementHistory(FileHistory):
                 file.write(entry)
 
 
-def _entries(typed: str, flavour: Callable[[], Flavour]) -> Iterable[str]:
-    found = []
-    try:
-        for statement in statements(iter((typed,)), flavour):
-            found.append(statement.text.strip().removesuffix(";").rstrip() + ";")
-    except BergError:  # a quote that is not closed: keep it as it was typed
-        return [typed]
-    return found
+def _entries(typed: str, flavour: Callable[[], Flavour]) -> list[str]:
+    """The statements in ``typed``, each with one semicolon."""
+    return [statement.text + ";" for statement in statements(iter((typed,)), flavour)]

@@ -1,28 +1,18 @@
-"""The command line's options."""
+"""The command line's options, as data: parsing and ``--help`` go by one table.
+
+Not argparse: values here are SQL, which may begin with dashes, and -f and -e share one order.
+"""
 
 from __future__ import annotations
 
-import argparse
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from textwrap import wrap
 
 from bergsql.catalog.errors import BergError, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.shell.render.formats import FORMATS, check_format
-
-_DESCRIPTION = "SQL for Apache Iceberg tables, in the grammars of Flink SQL and Spark SQL."
-_EPILOG = """\
-With neither -f nor -e: the prompt on a terminal, else the statements on standard input.
--f, -e and -i may be given more than once and run in their order. A run stops at the first
-statement that fails. Results go to standard output, everything else to standard error.
-
-exit codes: 0 all went well, 1 a statement failed, 2 the command line is wrong,
-3 a configuration, an init file or a connection is wrong, 130 interrupted by Ctrl-C
-"""
-_SHORT_WITH_VALUE = ("-f", "-e", "-i", "-D")
 
 
 class UsageError(Exception):
@@ -52,110 +42,166 @@ class Options:
     quiet: bool = False
     debug: bool = False
     version: bool = False
+    help: bool = False
 
 
-def parse_options(arguments: Sequence[str]) -> Options:
-    """The options in ``arguments``. ``--help`` prints the help and leaves.
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: what it is called, what its value is called (None: it has none), what it does."""
 
-    :raises UsageError: for anything that is not an option, with the nearest one.
-    """
-    options = Options()
-    parser = _parser()
-    _, unknown = parser.parse_known_args(_glued(arguments), namespace=options)
-    if unknown:
-        raise _unknown(unknown[0], parser)
-    return options
+    name: str
+    value: str | None
+    doc: str
+    apply: Callable[[Options, str], None]
+    short: str | None = None
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="bergsql",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        argument_default=argparse.SUPPRESS,
-    )
-    add = parser.add_argument
-    add("-f", action=_Script, metavar="FILE", help="run the statements in FILE (- is standard input)")
-    add("-e", action=_Script, metavar="SQL", help="run these statements")
-    add("-i", action="append", dest="inits", metavar="INIT", help="run the statements in INIT first")
-    add("-D", action=_Pair, dest="variables", metavar="NAME=VALUE", help="a variable for ${NAME}; sets a setting too")
-    add("--conf", action=_Pair, dest="conf", metavar="KEY=VALUE", help="a setting, as SET 'KEY' = 'VALUE' does")
-    add("--dialect", type=_dialect, metavar="flink|spark", help="the flavour of SQL (default: flink)")
-    add("--format", type=_format, metavar="FMT", help="; ".join(f"{f.name}: {f.doc}" for f in FORMATS.values()))
-    add("--output", metavar="FILE", help="write results to FILE")
-    add("--warehouse", type=_directory, metavar="DIR", help="where default_catalog keeps its tables")
-    add("--no-config", action="store_true", help="do not read config.toml in $BERGSQL_HOME")
-    add("--continue-on-error", action="store_true", help="go on after a failure; the exit code still tells of it")
-    add("--quiet", action="store_true", help="no [INFO] lines")
-    add("--debug", action="store_true", help="show where in the program an error arose")
-    add("--version", action="store_true", help="show the version and leave")
-    return parser
+    @property
+    def usage(self) -> str:
+        names = f"{self.short}, {self.name}" if self.short else self.name
+        return f"{names} {self.value}" if self.value else names
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(_sentence(message))
+def _flag(attribute: str) -> Callable[[Options, str], None]:
+    return lambda options, _: setattr(options, attribute, True)
 
 
-class _Script(argparse.Action):
-    """-f and -e share one list, so that their order is kept."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:  # noqa: ARG002
-        namespace.scripts.append((option_string, values))
+def _text(attribute: str) -> Callable[[Options, str], None]:
+    return lambda options, value: setattr(options, attribute, value)
 
 
-class _Pair(argparse.Action):
-    """KEY=VALUE into a dictionary."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:  # noqa: ARG002
-        key, equals, value = values.partition("=")
+def _pair(attribute: str, usage: str) -> Callable[[Options, str], None]:
+    def apply(options: Options, value: str) -> None:
+        key, equals, text = value.partition("=")
         if not equals or not key.strip():
-            raise UsageError(f"{option_string} takes {self.metavar}, not '{values}'.")
-        getattr(namespace, self.dest)[key.strip()] = value
+            raise UsageError(f"{usage} is what this option takes, not '{value}'.")
+        getattr(options, attribute)[key.strip()] = text
+
+    return apply
 
 
-def _dialect(text: str) -> Flavour:
+def _dialect(options: Options, value: str) -> None:
     try:
-        return Flavour(text.lower())
+        options.dialect = Flavour(value.lower())
     except ValueError:
-        hint = did_you_mean(text, Flavour) or f"Dialects: {', '.join(Flavour)}."
-        raise UsageError(f"There is no dialect '{text}'.", hint) from None
+        hint = did_you_mean(value, Flavour) or f"Dialects: {', '.join(Flavour)}."
+        raise UsageError(f"There is no dialect '{value}'.", hint) from None
 
 
-def _format(text: str) -> str:
+def _format(options: Options, value: str) -> None:
     try:
-        return check_format(text)
+        options.format = check_format(value)
     except BergError as error:
         raise UsageError(error.message, error.hint) from None
 
 
-def _directory(text: str) -> Path:
-    return Path(text).expanduser().absolute()
+def _warehouse(options: Options, value: str) -> None:
+    options.warehouse = Path(value).expanduser().absolute()
 
 
-def _glued(arguments: Sequence[str]) -> list[str]:
-    """``arguments`` with the values of short options glued to them: SQL may begin with ``--``, a comment."""
-    glued: list[str] = []
+def _script(name: str) -> Callable[[Options, str], None]:
+    return lambda options, value: options.scripts.append((name, value))
+
+
+OPTIONS = (
+    Option("-f", "FILE", "run the statements in FILE (-: standard input)", _script("-f")),
+    Option("-e", "SQL", "run these statements", _script("-e")),
+    Option("-i", "INIT", "run the statements in INIT first", lambda o, value: o.inits.append(value)),
+    Option(
+        "-D",
+        "NAME=VALUE",
+        "a variable for ${NAME}, and the setting NAME if there is one",
+        _pair("variables", "NAME=VALUE"),
+    ),
+    Option("--conf", "KEY=VALUE", "a setting, as by SET 'KEY' = 'VALUE'", _pair("conf", "KEY=VALUE")),
+    Option("--dialect", "flink|spark", "the flavour of SQL; flink is the default", _dialect),
+    Option("--format", "FMT", f"how results are printed: {', '.join(FORMATS)}", _format),
+    Option("--output", "FILE", "write results to FILE", _text("output")),
+    Option("--warehouse", "DIR", "where default_catalog keeps its tables", _warehouse),
+    Option("--no-config", None, "do not read config.toml in $BERGSQL_HOME", _flag("no_config")),
+    Option(
+        "--continue-on-error",
+        None,
+        "go on after a failure; the exit code still tells of it",
+        _flag("continue_on_error"),
+    ),
+    Option("--quiet", None, "no [INFO] lines; results are as always", _flag("quiet")),
+    Option("--debug", None, "show where in the program an error arose", _flag("debug")),
+    Option("--version", None, "show the version and leave", _flag("version")),
+    Option("--help", None, "show this and leave", _flag("help"), short="-h"),
+)
+_BY_NAME = {name: option for option in OPTIONS for name in (option.name, option.short) if name}
+
+
+def parse_options(arguments: Sequence[str]) -> Options:
+    """The options in ``arguments``: ``--name value``, ``--name=value``, ``-n value`` or ``-nvalue``.
+
+    :raises UsageError: for anything that is not an option, with the nearest one.
+    """
+    options = Options()
     rest = iter(arguments)
     for argument in rest:
-        if argument == "--":
-            return [*glued, argument, *rest]
-        value = next(rest, None) if argument in _SHORT_WITH_VALUE else None
-        glued.append(argument if value is None else argument + value)
-    return glued
+        option, value = _option(argument)
+        if option.value is None:
+            if value is not None:
+                raise UsageError(f"{option.name} takes no value.")
+        elif value is None:
+            value = next(rest, None)
+            if value is None:
+                raise UsageError(f"{option.name} needs a value: {option.usage}")
+        option.apply(options, value or "")
+    return options
 
 
-def _unknown(argument: str, parser: argparse.ArgumentParser) -> UsageError:
-    if not argument.startswith("-") or argument == "-":
-        return UsageError(f"There is no argument '{argument}'.", f"A script is run by -f {argument}")
-    name = argument.partition("=")[0]
-    known = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
-    return UsageError(f"There is no option {name}.", did_you_mean(name, known) or "--help lists the options.")
+def _option(argument: str) -> tuple[Option, str | None]:
+    """The option that ``argument`` names, and the value in it."""
+    if argument.startswith("--"):
+        name, equals, value = argument.partition("=")
+        given = value if equals else None
+    else:
+        name, given = argument[:2], argument[2:] or None
+    option = _BY_NAME.get(name)
+    if option is not None:
+        return option, given
+    if not argument.startswith("-") or argument in ("-", "--"):
+        raise UsageError(f"There is no argument '{argument}'.", f"A script is run by -f {argument}")
+    near = did_you_mean(name, (o.name for o in OPTIONS if o.name.startswith("--")))
+    raise UsageError(f"There is no option {name}.", near or "--help lists the options.")
 
 
-def _sentence(message: str) -> str:
-    """argparse's message as a sentence: ``argument -f: expected one argument``."""
-    found = re.fullmatch(r"argument ([^:]+): expected one argument", message)
-    return f"{found[1]} needs a value." if found else message[:1].upper() + message[1:] + "."
+def help_text() -> str:
+    """What ``--help`` prints."""
+    return "\n".join(_help_lines()) + "\n"
+
+
+def _help_lines() -> Iterator[str]:
+    yield "usage: bergsql [OPTION]…"
+    yield ""
+    yield "SQL for Apache Iceberg tables, in the grammars of Flink SQL and Spark SQL."
+    yield ""
+    for option in OPTIONS:
+        yield f"  {option.usage:<24}  {option.doc}"
+    yield ""
+    yield from wrap(
+        "With neither -f nor -e: the prompt on a terminal, else the statements on standard input. -f, -e and -i may be "
+        "given more than once and run in their order. A run stops at the first statement that fails. Results go to "
+        "standard output, everything else to standard error.",
+        100,
+    )
+    yield ""
+    yield "formats:"
+    for each in FORMATS.values():
+        yield f"  {each.name:<24}  {each.doc}"
+    yield ""
+    yield "exit codes:"
+    for code, meaning in _EXIT_CODES:
+        yield f"  {code:<24}  {meaning}"
+
+
+_EXIT_CODES = (
+    ("0", "all went well"),
+    ("1", "a statement failed"),
+    ("2", "the command line is wrong"),
+    ("3", "a configuration is wrong, a script cannot be read, or there is no connection"),
+    ("130", "interrupted by Ctrl-C"),
+    ("141", "whoever read the results went away"),
+)

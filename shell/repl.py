@@ -11,7 +11,6 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
-from bergsql.catalog.errors import BergError
 from bergsql.shell import history
 from bergsql.shell.commands import Quit, command_in
 from bergsql.shell.exits import ExitCode
@@ -59,14 +58,10 @@ class Prompt:
 
     def _run(self, typed: str) -> None:
         """Run the statements that were typed or pasted at once, up to the first that fails."""
-        try:
-            found = list(statements(iter((typed,)), self._flavour))
-        except BergError as error:
-            self._runner.tell(error, None, None)
-            return
-        for number, statement in enumerate(found, 1):
+        found = statements(iter((typed,)), self._flavour)
+        for statement in found:
             if self._runner.run(statement, _SOURCE):
-                left = len(found) - number
+                left = sum(1 for _ in found)
                 if left:
                     self._runner.screen.info(f"{left} more statement{'s were' if left > 1 else ' was'} not run.")
                 return

@@ -75,10 +75,7 @@ def unreadable(name: str, error: OSError) -> BergError:
 
 
 def statements(texts: Iterator[str], flavour: Callable[[], Flavour]) -> Iterator[SourceStatement]:
-    """The statements in ``texts``, each as soon as it is complete; the last needs no semicolon.
-
-    :raises BergError: SYNTAX, for a string or comment that is not closed.
-    """
+    """The statements in ``texts``, each as soon as it is complete; the last needs no semicolon."""
     from bergsql.engine.sql.splitter import Splitter
 
     splitter = Splitter(flavour)

@@ -46,7 +46,7 @@ def cut(text: str, limit: int) -> str:
     >>> cut("abcdefgh", 6), cut("中文字符", 7)
     ('abc...', '中文...')
     """
-    if len(text) <= limit and width(text) <= limit:
+    if width(text) <= limit:
         return text
     room = limit - 3
     if room <= 0:

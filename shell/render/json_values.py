@@ -59,17 +59,17 @@ def _number(value: float) -> str:
 
 
 def _bytes(value: Any) -> str:
-    return f'{{"$hex":"{value.hex()}"}}' if isinstance(value, bytes) else quote(str(value))
+    return f'{{"$hex": "{value.hex()}"}}' if isinstance(value, bytes) else quote(str(value))
 
 
 def _array(element: Writer) -> Writer:
-    return lambda value: f"[{','.join('null' if x is None else element(x) for x in value)}]"
+    return lambda value: f"[{', '.join('null' if x is None else element(x) for x in value)}]"
 
 
 def _map(key: Writer, value: Writer) -> Writer:
     def write(pairs: list[tuple[object, object]]) -> str:
-        parts = (f"[{'null' if k is None else key(k)},{'null' if v is None else value(v)}]" for k, v in pairs)
-        return f'{{"$map":[{",".join(parts)}]}}'
+        parts = (f"[{'null' if k is None else key(k)}, {'null' if v is None else value(v)}]" for k, v in pairs)
+        return f'{{"$map": [{", ".join(parts)}]}}'
 
     return write
 
@@ -77,8 +77,8 @@ def _map(key: Writer, value: Writer) -> Writer:
 def _row(names: list[str], parts: list[Writer]) -> Writer:
     def write(values: tuple[object, ...]) -> str:
         inner = (
-            f"{name}:{'null' if v is None else part(v)}" for name, part, v in zip(names, parts, values, strict=True)
+            f"{name}: {'null' if v is None else part(v)}" for name, part, v in zip(names, parts, values, strict=True)
         )
-        return f"{{{','.join(inner)}}}"
+        return f"{{{', '.join(inner)}}}"
 
     return write

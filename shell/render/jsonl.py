@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from json.encoder import encode_basestring as quote
 from typing import TextIO
 
 from bergsql.engine.result import Result
-from bergsql.shell.render.json_values import json_writer, quote
+from bergsql.shell.render.json_values import json_writer
 from bergsql.shell.render.layout import View, filled_chunks, unique
 from bergsql.shell.render.values import texts
 
@@ -14,7 +15,7 @@ def draw(result: Result, out: TextIO, view: View) -> None:  # noqa: ARG001 - a l
     """Write the rows of ``result``."""
     writers = [json_writer(c.type) for c in result.columns]
     names = unique([c.name for c in result.columns])
-    row = "{" + ",".join(quote(n).replace("%", "%%") + ":%s" for n in names) + "}\n"
+    row = "{" + ", ".join(quote(n).replace("%", "%%") + ": %s" for n in names) + "}\n"
     for chunk in filled_chunks(result):
         cells = [texts(v, write, "null") for v, write in zip(zip(*chunk, strict=True), writers, strict=True)]
         out.write("".join([row % cell for cell in zip(*cells, strict=True)]))

@@ -1,0 +1,63 @@
+"""The command line's options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.shell.options import OPTIONS, UsageError, help_text, parse_options
+from bergsql.shell.render.formats import FORMATS
+
+
+def test_all_options() -> None:
+    options = parse_options(
+        [
+            *("-f", "a.sql", "-e", "SELECT 1", "-f", "b.sql", "-i", "x.sql", "-i", "y.sql"),
+            *("-D", "A=1", "-DB=2=3", "--conf", "k=v", "--conf=l=", "--dialect", "SPARK", "--format", "csv"),
+            *("--output", "out", "--warehouse", "/w", "--no-config", "--continue-on-error", "--quiet", "--debug"),
+        ]
+    )
+    assert options.scripts == [("-f", "a.sql"), ("-e", "SELECT 1"), ("-f", "b.sql")]
+    assert options.inits == ["x.sql", "y.sql"]
+    assert options.variables == {"A": "1", "B": "2=3"}
+    assert options.conf == {"k": "v", "l": ""}
+    assert (options.dialect, options.format, options.output) == (Flavour.SPARK, "csv", "out")
+    assert options.warehouse == Path("/w")
+    assert (options.no_config, options.continue_on_error, options.quiet, options.debug) == (True,) * 4
+
+
+@pytest.mark.parametrize("sql", ["-- a comment\nSELECT 1", "--c", "-1", "-f", ""])
+def test_sql_may_begin_with_a_dash(sql: str) -> None:
+    assert parse_options(["-e", sql, "--quiet"]).scripts == [("-e", sql)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (["--formt", "csv"], "There is no option --formt.", "Did you mean '--format'?"),
+        (["--form", "csv"], "There is no option --form.", "Did you mean '--format'?"),
+        (["--zzz=1"], "There is no option --zzz.", "--help lists the options."),
+        (["-x"], "There is no option -x.", "--help lists the options."),
+        (["a.sql"], "There is no argument 'a.sql'.", "A script is run by -f a.sql"),
+        (["--format", "cvs"], "There is no format 'cvs'.", "Did you mean 'csv'?"),
+        (["--dialect", "oracle"], "There is no dialect 'oracle'.", "Dialects: flink, spark."),
+        (["-D", "novalue"], "NAME=VALUE is what this option takes, not 'novalue'.", None),
+        (["--conf", "=v"], "KEY=VALUE is what this option takes, not '=v'.", None),
+        (["-f"], "-f needs a value: -f FILE", None),
+        (["--output"], "--output needs a value: --output FILE", None),
+        (["--quiet=yes"], "--quiet takes no value.", None),
+    ],
+)
+def test_a_wrong_command_line_says_what_is_wrong(arguments: list[str], message: str, hint: str | None) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_options(arguments)
+    assert (error.value.message, error.value.hint) == (message, hint)
+
+
+def test_help_names_every_option_and_format() -> None:
+    text = help_text()
+    assert all(option.usage in text and option.doc in text for option in OPTIONS)
+    assert all(each.doc in text for each in FORMATS.values())
+    assert max(map(len, text.split("\n"))) <= 120
