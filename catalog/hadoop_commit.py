@@ -60,17 +60,21 @@ def commit_version(
     gzipped = _is_gzip(base.metadata)
     made = MetadataFile(version + 1, f"{metadata_dir(location)}/{file_name(version + 1, gzipped)}")
     try:
-        publish_version(storage, cache, metadata, made, location)
+        publish_version(storage, cache, metadata, made, location, base.metadata)
     except FileExists:
         raise _conflict(base) from None
-    _delete_dropped(storage, location, base.metadata, metadata)
     return LoadedTable(base.ident, metadata, made.location, base.catalog_name)
 
 
 def publish_version(
-    storage: Storage, cache: MetadataCache, metadata: TableMetadata, made: MetadataFile, location: str
+    storage: Storage,
+    cache: MetadataCache,
+    metadata: TableMetadata,
+    made: MetadataFile,
+    location: str,
+    before: TableMetadata | None = None,
 ) -> None:
-    """Write the metadata as the version ``made``, durably, then move the hint.
+    """Write the metadata as the version ``made``, durably, then move the hint and tidy up after ``before``.
 
     Raises FileExists when that version is there already, CommitConflict when the table's directory is gone or later
     versions overtook this one.
@@ -88,13 +92,13 @@ def publish_version(
     mine = storage.identity(staged)
     try:
         storage.publish(staged, made.location)
-        _settle(storage, cache, metadata, made, location)
+        _settle(storage, cache, metadata, made, location, before)
     except (FileExists, CommitConflict):
         storage.delete(staged)
         raise
     except BaseException as e:
         _settle_failure(storage, e, mine, staged, made)
-        _settle(storage, cache, metadata, made, location)
+        _settle(storage, cache, metadata, made, location, before)
 
 
 def _settle_failure(storage: Storage, failure: BaseException, mine: object, staged: str, made: MetadataFile) -> None:
@@ -115,14 +119,23 @@ def _settle_failure(storage: Storage, failure: BaseException, mine: object, stag
     raise failure
 
 
-def _settle(storage: Storage, cache: MetadataCache, metadata: TableMetadata, made: MetadataFile, location: str) -> None:
-    """What follows a publication: the check that it was not late, the cache, the hint."""
+def _settle(
+    storage: Storage,
+    cache: MetadataCache,
+    metadata: TableMetadata,
+    made: MetadataFile,
+    location: str,
+    before: TableMetadata | None,
+) -> None:
+    """What follows a publication: the check that it was not late, the cache, the hint, the files no longer logged."""
     hint = read_hint(storage, location)
     if isinstance(hint, int) and hint > made.version:
         _check_not_overtaken(storage, cache, metadata, made, location)
     cache.remember(made.location, storage.identity(made.location), metadata)
     if not isinstance(hint, int) or hint < made.version or version_file(storage, location, hint) is None:
         _write_hint(storage, metadata_dir(location), made.version)
+    if before is not None:
+        _delete_dropped(storage, location, before, metadata)
 
 
 def _write_hint(storage: Storage, directory: str, version: int) -> None:
