@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.catalog.metadata.field_ids import assign_field_ids
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.types import (
     DateType,
@@ -27,7 +28,6 @@ from bergsql.catalog.metadata.types import (
     TimestampNsType,
     TimestampType,
     UnknownType,
-    assign_field_ids,
     walk,
 )
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from bergsql.catalog.metadata.field_ids import assign_field_ids
 from bergsql.catalog.metadata.json_fields import JsonObject, integers, object_list, optional, others
 from bergsql.catalog.metadata.types import (
     ListType,
     MapType,
     NestedField,
     StructType,
-    assign_field_ids,
     children,
     field_to_json,
     parse_field,

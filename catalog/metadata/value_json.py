@@ -140,7 +140,7 @@ def _read_clock(text: str, digits: int) -> int:
     if m is None or int(m[1]) > 23 or int(m[2]) > 59 or int(m[3] or 0) > 59:
         raise ValueError(text)
     seconds = (int(m[1]) * 60 + int(m[2])) * 60 + int(m[3] or 0)
-    return seconds * 10**digits + int((m[4] or "0").ljust(9, "0")[:digits])
+    return seconds * int(10**digits) + int((m[4] or "0").ljust(9, "0")[:digits])
 
 
 def _read_moment(text: str, digits: int) -> int:
@@ -151,4 +151,4 @@ def _read_moment(text: str, digits: int) -> int:
         clock = clock[: offset.start()]
         if offset[1]:
             minutes = (int(offset[2]) * 60 + int(offset[3])) * (-1 if offset[1] == "-" else 1)
-    return (_read_date(day) * 1440 - minutes) * 60 * 10**digits + _read_clock(clock, digits)
+    return (_read_date(day) * 1440 - minutes) * 60 * int(10**digits) + _read_clock(clock, digits)
