@@ -80,7 +80,7 @@ def plan_files(
             manifests_kept += 1
         else:
             files_total += (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
-    deletes = DeleteIndex(_delete_entries(storage, manifests, metadata)) if found else DeleteIndex(())
+    deletes = DeleteIndex(_delete_entries(storage, manifests, metadata) if found else (), metadata)
     found.sort(key=lambda e: e.sequence_number or 0)  # stable: rows come in the order they were written
     tasks = tuple(FileTask(e.data_file, e.sequence_number or 0, deletes.for_file(e)) for e in found)
     return FilePlan(
@@ -122,16 +122,17 @@ def _delete_entries(
 class DeleteIndex:
     """Delete files by what they apply to (spec, "Scan Planning")."""
 
-    def __init__(self, entries: Iterable[ManifestEntry]) -> None:
+    def __init__(self, entries: Iterable[ManifestEntry], metadata: TableMetadata) -> None:
         self._by_path: dict[str, list[ManifestEntry]] = {}
         self._by_partition: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
         self._everywhere: list[ManifestEntry] = []
+        unpartitioned = {s.spec_id for s in metadata.specs if s.is_unpartitioned}
         for entry in entries:
             file = entry.data_file
             path = _referenced_path(file) if file.content == FileContent.POSITION_DELETES else None
             if path is not None:
                 self._by_path.setdefault(path, []).append(entry)
-            elif file.content == FileContent.EQUALITY_DELETES and not file.partition:
+            elif file.content == FileContent.EQUALITY_DELETES and file.spec_id in unpartitioned:
                 self._everywhere.append(entry)
             else:
                 self._by_partition.setdefault((file.spec_id, file.partition), []).append(entry)

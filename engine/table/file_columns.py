@@ -1,0 +1,143 @@
+"""Which column of a data file is which field of the table (spec, "Column Projection" and "Name Mapping")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNsType,
+    TimestampType,
+    TimestamptzNsType,
+    TimestamptzType,
+    UUIDType,
+)
+from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT96, Node
+
+NAME_MAPPING = "schema.name-mapping.default"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """What a name in a file stands for; ``parts`` by name for what is nested in it."""
+
+    field_id: int | None
+    parts: Mapping[str, MappedName]
+
+
+def name_mapping(properties: Mapping[str, str]) -> Mapping[str, MappedName] | None:
+    """The table's name mapping; None if it has none. CORRUPT when it is not the JSON it should be."""
+    text = properties.get(NAME_MAPPING)
+    return None if text is None else _parse_mapping(text)
+
+
+@lru_cache(maxsize=16)
+def _parse_mapping(text: str) -> Mapping[str, MappedName]:
+    try:
+        return _mapped(json.loads(text))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as e:
+        raise BergError(ErrorCode.CORRUPT, f"The table property '{NAME_MAPPING}' is not a name mapping.") from e
+
+
+def _mapped(items: list[dict[str, Any]]) -> Mapping[str, MappedName]:
+    found = {}
+    for item in items:
+        number = item.get("field-id")
+        mapped = MappedName(None if number is None else int(number), _mapped(item.get("fields") or []))
+        for name in item["names"]:
+            found[str(name)] = mapped
+    return found
+
+
+def identify(columns: tuple[Node, ...], mapping: Mapping[str, MappedName] | None) -> tuple[Node, ...]:
+    """The columns of a file with field ids: the file's own, else the name mapping's, else by position."""
+    if any(c.has_ids() for c in columns):
+        return columns
+    if mapping is None:
+        return tuple(replace(c, field_id=i) for i, c in enumerate(columns, 1))
+    return tuple(_by_name(c, mapping) for c in columns)
+
+
+def _by_name(node: Node, mapping: Mapping[str, MappedName]) -> Node:
+    mapped = mapping.get(node.name, MappedName(None, {}))
+    if node.kind in ("list", "map"):
+        # A mapping calls them element, key and value, whatever the file calls them.
+        names = ("element",) if node.kind == "list" else ("key", "value")
+        parts = tuple(
+            replace(_by_name(replace(c, name=n), mapped.parts), name=c.name)
+            for n, c in zip(names, node.children, strict=True)
+        )
+    else:
+        parts = tuple(_by_name(c, mapped.parts) for c in node.children)
+    return replace(node, field_id=mapped.field_id, children=parts)
+
+
+def fits_by_name(node: Node, kind: IcebergType) -> bool:
+    """Whether matching the parts of a column by their names, as DuckDB does, gives what matching by ids would."""
+    match kind:
+        case StructType(fields):
+            if node.kind != "struct":
+                return False
+            names = {f.name.lower(): f for f in fields}
+            if len({c.name.lower() for c in node.children}) < len(node.children) or len(names) < len(fields):
+                return False
+            there = {c.field_id for c in node.children}
+            if any(f.initial_default is not None for f in fields if f.field_id not in there):
+                return False
+            return all(_part_fits(c, names.get(c.name.lower())) for c in node.children) and all(
+                f.field_id not in there or _named(node, f) for f in fields
+            )
+        case ListType():
+            return node.kind == "list" and fits_by_name(node.children[0], kind.element)
+        case MapType():
+            return (
+                node.kind == "map"
+                and fits_by_name(node.children[0], kind.key)
+                and fits_by_name(node.children[1], kind.value)
+            )
+    return node.kind == "primitive" and not needs_help(node, kind)
+
+
+def needs_help(node: Node, kind: IcebergType) -> bool:
+    """Whether DuckDB's own cast of a primitive would give another value than the table means."""
+    match kind:
+        case StringType():
+            return node.physical == BYTE_ARRAY and not node.annotated
+        case UUIDType():
+            return node.physical == FIXED_LEN_BYTE_ARRAY and not node.annotated
+        case TimestamptzType() | TimestamptzNsType():
+            return node.physical == INT96 or node.utc is False
+        case TimestampType() | TimestampNsType():
+            return node.utc is True
+    return False
+
+
+def _part_fits(part: Node, named: NestedField | None) -> bool:
+    return named is None or (named.field_id == part.field_id and fits_by_name(part, named.type))
+
+
+def _named(node: Node, field: NestedField) -> bool:
+    part = next(c for c in node.children if c.field_id == field.field_id)
+    return part.name.lower() == field.name.lower()
+
+
+def holds_struct(kind: IcebergType) -> bool:
+    """Whether there is a struct in the type: something with parts that can be renamed."""
+    match kind:
+        case StructType():
+            return True
+        case ListType():
+            return holds_struct(kind.element)
+        case MapType():
+            return holds_struct(kind.key) or holds_struct(kind.value)
+    return False

@@ -1,0 +1,227 @@
+"""The schema in the footer of a Parquet file: names, field ids, nesting. Read without pyarrow, in 0.1 ms.
+
+Apache Parquet's ``parquet.thrift`` (FileMetaData, SchemaElement) in Thrift's compact protocol.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.table.avro import varint_tail
+
+if TYPE_CHECKING:
+    from bergsql.catalog.storage.base import Storage
+
+MAGIC = b"PAR1"
+_FIRST_READ = 32 << 10
+"""Bytes read from the end of a file at first; most footers are shorter."""
+
+INT96 = 3
+BYTE_ARRAY = 6
+FIXED_LEN_BYTE_ARRAY = 7
+_REPEATED = 2
+_CONVERTED_MAPS = (1, 2)
+_CONVERTED_LIST = 3
+_LOGICAL_MAP, _LOGICAL_LIST, _LOGICAL_TIMESTAMP = 2, 3, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A column of a file, or a part of one. ``kind`` is primitive, struct, list (children: the element) or map
+    (children: key and value)."""
+
+    name: str
+    field_id: int | None
+    kind: str = "primitive"
+    children: tuple[Node, ...] = ()
+    physical: int | None = None
+    annotated: bool = False
+    """Whether the file says more than the physical type (text, UUID, …)."""
+    details: str = ""
+    """All that it says (length, digits of a decimal, …), for comparison only."""
+    utc: bool | None = None
+    """Of a timestamp: whether it is an instant."""
+
+    def has_ids(self) -> bool:
+        """Whether it or a part of it has a field id."""
+        return self.field_id is not None or any(c.has_ids() for c in self.children)
+
+
+class _Footers:
+    """Schemas by path, the least recently used dropped first. Data files are immutable."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept: OrderedDict[tuple[str, int], tuple[Node, ...]] = OrderedDict()
+        self._shared: dict[tuple[Node, ...], tuple[Node, ...]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, int]) -> tuple[Node, ...] | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[str, int], columns: tuple[Node, ...]) -> tuple[Node, ...]:
+        with self._lock:
+            if len(self._shared) > self._limit:
+                self._shared.clear()
+            # Files of one table mostly have one schema: keep it once.
+            columns = self._shared.setdefault(columns, columns)
+            self._kept[key] = columns
+            while len(self._kept) > self._limit:
+                self._kept.popitem(last=False)
+            return columns
+
+
+_footers = _Footers(limit=20_000)
+
+
+def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
+    """The columns of the Parquet file ``path`` of ``size`` bytes. Raises NOT_FOUND, IO or CORRUPT naming it."""
+    known = _footers.get((path, size))
+    if known is not None:
+        return known
+    with storage.open_input(path) as file:
+        file.seek(0, 2)
+        end = file.tell()
+        start = max(0, end - _FIRST_READ)
+        file.seek(start)
+        tail = file.read(end - start)
+        length = int.from_bytes(tail[-8:-4], "little")
+        if tail[-4:] != MAGIC or length > end - 12:
+            raise _damaged(path)
+        if length + 8 > len(tail):
+            file.seek(end - 8 - length)
+            tail = file.read(length + 8)
+    try:
+        columns = _columns(tail[-8 - length : -8])
+    except (IndexError, ValueError, UnicodeDecodeError, RecursionError) as e:
+        raise _damaged(path) from e
+    return _footers.put((path, size), columns)
+
+
+def _damaged(path: str) -> BergError:
+    return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged or not a Parquet file.")
+
+
+# -- Thrift's compact protocol -----------------------------------------------------------------------------------------
+
+_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def varint(self) -> int:
+        v = self.data[self.at]
+        self.at += 1
+        if v > 127:
+            v, self.at = varint_tail(self.data, self.at, v)
+        return v
+
+    def value(self, kind: int) -> Any:
+        """A value: a struct as a dict by field id, a list as a list; what the schema does not need as None."""
+        if kind in (_TRUE, _FALSE):
+            return kind == _TRUE
+        if kind == _BYTE:
+            self.at += 1
+        elif kind < _DOUBLE:
+            v = self.varint()
+            return (v >> 1) ^ -(v & 1)
+        elif kind == _DOUBLE:
+            self.at += 8
+        elif kind == _BINARY:
+            n = self.varint()
+            self.at += n
+            return self.data[self.at - n : self.at]
+        elif kind in (_LIST, _SET):
+            return self.list()
+        elif kind == _STRUCT:
+            return dict(self.fields())
+        else:
+            raise ValueError("an unexpected type")
+        return None
+
+    def fields(self, until: int = 1 << 15) -> Any:
+        """The fields of a struct as (id, value), as far as the field ``until``."""
+        number = 0
+        while True:
+            head = self.data[self.at]
+            self.at += 1
+            if head == _STOP:
+                return
+            if head >> 4:
+                number += head >> 4
+            else:
+                v = self.varint()
+                number = (v >> 1) ^ -(v & 1)
+            yield number, self.value(head & 15)
+            if number >= until:
+                return
+
+    def list(self) -> list[Any]:
+        head = self.data[self.at]
+        self.at += 1
+        size = head >> 4
+        if size == 15:
+            size = self.varint()
+        if size > len(self.data) - self.at:
+            raise ValueError("a list is too long")
+        kind = head & 15
+        if kind in (_TRUE, _FALSE):
+            self.at += size
+            return []
+        return [self.value(kind) for _ in range(size)]
+
+
+def _columns(footer: bytes) -> tuple[Node, ...]:
+    elements = dict(_Reader(footer).fields(until=2))[2]
+    root, after = _node(elements, 0)
+    if after != len(elements):
+        raise ValueError("the schema is not one tree")
+    return root.children
+
+
+def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:
+    """The tree that begins at ``at``, lists and maps made plain, and where the next one begins."""
+    element = elements[at]
+    at += 1
+    parts = []
+    repeated = []
+    for _ in range(element.get(5) or 0):
+        repeated.append(elements[at].get(3) == _REPEATED)
+        part, at = _node(elements, at)
+        parts.append(part)
+    name, number = element[4].decode(), element.get(9)
+    logical = element.get(10) or {}
+    if 5 not in element:
+        stamp = logical.get(_LOGICAL_TIMESTAMP) or {}
+        utc = stamp.get(1) if stamp else (True if element.get(6) in (9, 10) else None)
+        said = {k: element[k] for k in (2, 6, 7, 8, 10) if k in element}
+        annotated = bool(logical) or 6 in element
+        return Node(name, number, "primitive", (), element.get(1), annotated, str(said) if said else "", utc), at
+    if len(parts) == 1 and repeated[0]:
+        inner = parts[0]
+        if _LOGICAL_MAP in logical or element.get(6) in _CONVERTED_MAPS:
+            if inner.kind == "struct" and len(inner.children) == 2:
+                return Node(name, number, "map", inner.children), at
+        elif _LOGICAL_LIST in logical or element.get(6) == _CONVERTED_LIST:
+            return Node(name, number, "list", (_element(inner, name),)), at
+    parts = [Node(p.name, p.field_id, "list", (p,)) if r else p for p, r in zip(parts, repeated, strict=True)]
+    return Node(name, number, "struct", tuple(parts)), at
+
+
+def _element(repeated: Node, list_name: str) -> Node:
+    """The element of a list, by Parquet's rules for lists that old writers made of two levels."""
+    wrapped = repeated.kind == "struct" and len(repeated.children) == 1
+    if wrapped and repeated.name not in ("array", f"{list_name}_tuple"):
+        return repeated.children[0]
+    return repeated

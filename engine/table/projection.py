@@ -1,0 +1,153 @@
+"""SQL for DuckDB that gives a field of the table from a column of a file, whatever their difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bergsql.catalog.metadata.types import (
+    BinaryType,
+    DateType,
+    FixedType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNsType,
+    TimestampType,
+    TimestamptzNsType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+from bergsql.engine.sql.type_names import duckdb_name, from_iceberg
+from bergsql.engine.table.file_columns import needs_help
+from bergsql.engine.table.parquet_schema import Node
+
+
+def quote(name: str) -> str:
+    """A name as a SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as a SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def duckdb_type(kind: IcebergType) -> str:
+    """DuckDB's name of a type."""
+    return duckdb_name(from_iceberg(kind))
+
+
+def field_sql(field: NestedField, node: Node | None, access: str) -> str:
+    """The field's value, from the file's ``node`` that ``access`` reads; its default where the file lacks it."""
+    if node is None:
+        return default_sql(field)
+    return value_sql(field.type, node, access, depth=0)
+
+
+def default_sql(field: NestedField) -> str:
+    """What a field is in files that were written before it was added."""
+    if field.initial_default is None:
+        return f"CAST(NULL AS {duckdb_type(field.type)})"
+    return literal_sql(field.type, field.initial_default)
+
+
+def value_sql(kind: IcebergType, node: Node, access: str, depth: int) -> str:
+    """``access`` as a value of ``kind``, parts matched by field id. ``depth`` keeps nested lambdas apart."""
+    match kind:
+        case StructType(fields):
+            parts = {c.field_id: c for c in node.children if c.field_id is not None}
+            packed = []
+            for f in fields:
+                part = parts.get(f.field_id)
+                inner = default_sql(f) if part is None else _part_sql(f.type, part, access, depth)
+                packed.append(f"{quote(f.name)} := {inner}")
+            return f"CASE WHEN {access} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"
+        case ListType():
+            item = f"v{depth}"
+            element = value_sql(kind.element, node.children[0], item, depth + 1)
+            return f"list_transform({access}, lambda {item}: {element})"
+        case MapType():
+            item = f"v{depth}"
+            key = value_sql(kind.key, node.children[0], f"{item}.key", depth + 1)
+            value = value_sql(kind.value, node.children[1], f"{item}.value", depth + 1)
+            pairs = f"list_transform(map_entries({access}), lambda {item}: struct_pack(k := {key}, v := {value}))"
+            return f"CASE WHEN {access} IS NULL THEN NULL ELSE map_from_entries({pairs}) END"
+    return _primitive_sql(kind, node, access)
+
+
+def _part_sql(kind: IcebergType, part: Node, access: str, depth: int) -> str:
+    return value_sql(kind, part, f"struct_extract({access}, {text(part.name)})", depth)
+
+
+def _primitive_sql(kind: IcebergType, node: Node, access: str) -> str:
+    """``access`` cast to ``kind``; where the file says less than DuckDB needs for that, told how."""
+    if needs_help(node, kind):
+        match kind:
+            case StringType():
+                return f"decode({access})"
+            case UUIDType():
+                access = f"hex({access})"
+            case _:  # a plain cast would shift by the session's time zone
+                access = f"timezone('UTC', {access})"
+    return f"CAST({access} AS {duckdb_type(kind)})"
+
+
+def literal_sql(kind: IcebergType, json: Any) -> str:
+    """A JSON single value (spec, Appendix D) as SQL."""
+    if json is None:
+        return f"CAST(NULL AS {duckdb_type(kind)})"
+    match kind:
+        case StructType(fields):
+            parts = [
+                f"{quote(f.name)} := "
+                + (literal_sql(f.type, json[str(f.field_id)]) if str(f.field_id) in json else default_sql(f))
+                for f in fields
+            ]
+            return f"struct_pack({', '.join(parts)})"
+        case ListType():
+            items = ", ".join(literal_sql(kind.element, item) for item in json)
+            return f"CAST([{items}] AS {duckdb_type(kind)})"
+        case MapType():
+            keys = ", ".join(literal_sql(kind.key, key) for key in json["keys"])
+            values = ", ".join(literal_sql(kind.value, value) for value in json["values"])
+            return f"CAST(map([{keys}], [{values}]) AS {duckdb_type(kind)})"
+        case BinaryType() | FixedType() | GeometryType() | GeographyType():
+            return f"unhex({text(str(json))})"
+    return f"CAST({text(default_text(kind, json))} AS {duckdb_type(kind)})"
+
+
+def default_text(kind: IcebergType, json: Any) -> str:
+    """A primitive JSON single value as the text that DuckDB casts to its type."""
+    if isinstance(kind, BinaryType | FixedType):
+        return "".join(f"\\x{byte:02X}" for byte in bytes.fromhex(str(json)))
+    if isinstance(json, bool):
+        return "true" if json else "false"
+    return str(json)
+
+
+def constant_sql(kind: IcebergType, value: Any) -> str:
+    """An internal value of a primitive type as SQL."""
+    if value is None:
+        return f"CAST(NULL AS {duckdb_type(kind)})"
+    match kind:
+        case DateType():
+            return f"CAST(DATE '1970-01-01' + CAST({value} AS INTEGER) AS DATE)"
+        case TimeType():
+            return f"CAST(TIME '00:00:00' + to_microseconds({value}) AS TIME)"
+        case TimestampType():
+            return f"make_timestamp({value})"
+        case TimestamptzType():
+            return f"timezone('UTC', make_timestamp({value}))"
+        case TimestampNsType():
+            return f"make_timestamp_ns({value})"
+        case TimestamptzNsType():
+            return f"CAST(timezone('UTC', make_timestamp_ns({value})) AS {duckdb_type(kind)})"
+        case BinaryType() | FixedType():
+            return f"unhex({text(value.hex())})"
+    return f"CAST({text(str(value))} AS {duckdb_type(kind)})"

@@ -1,0 +1,237 @@
+"""From a table to DuckDB SQL that reads it: each field by its id, whatever the files call it and however they hold it.
+
+Files whose columns DuckDB itself matches rightly by field id are one ``read_parquet``; it may push filters and
+projections into that. The others (no ids, parts of structs renamed, columns that only the path's partition knows) are
+grouped by their schema, with a projection of our own for each group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.metadata.transforms import TransformKind
+from bergsql.engine.table.file_columns import fits_by_name, holds_struct, identify, name_mapping
+from bergsql.engine.table.parquet_schema import Node, read_columns
+from bergsql.engine.table.planning import FilePlan, FileTask, plan_files
+from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql, quote, text
+
+if TYPE_CHECKING:
+    from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.metadata.types import NestedField
+    from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.predicate import Predicate
+
+_SAMPLE = 64
+"""Up to so many files are always looked into for field ids; of more, this many evenly chosen ones."""
+
+_ICEBERG_NAME = re.compile(r"\d{5}-\d+-.*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+"""How Iceberg's own writers begin a data file's name; a file called otherwise may come from anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """SQL that reads a table once ``variables`` are set: ``fields`` are its columns, ``schema`` the one it reads with."""
+
+    sql: str
+    variables: dict[str, list[str]]
+    plan: FilePlan
+    schema: Schema
+    fields: tuple[NestedField, ...]
+
+
+def build_scan(
+    table: LoadedTable,
+    storage: Storage,
+    *,
+    snapshot_id: int | None = None,
+    predicate: Predicate | None = None,
+    columns: frozenset[str] | None = None,
+    name_prefix: str = "s0",
+) -> TableScan:
+    """The scan of a table: the current snapshot with the current schema, or ``snapshot_id`` with its own.
+
+    The SQL gives ``columns`` (all by default; at least one) in the schema's order, under the table's names and with
+    DuckDB's types for theirs. ``predicate`` only leaves files out: the rows are still to be filtered. Variables are
+    named ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
+    """
+    metadata = table.metadata
+    if snapshot_id is None:
+        snapshot, schema = metadata.current_snapshot(), metadata.schema
+    else:
+        snapshot = metadata.snapshot(snapshot_id)
+        if snapshot is None:
+            raise BergError(ErrorCode.NOT_FOUND, f"Table {table.full_name} has no snapshot {snapshot_id}.")
+        schema = metadata.schema_for(snapshot)
+    fields = _chosen(schema, columns, table)
+    plan = plan_files(metadata, snapshot, predicate, storage, schema=schema)
+    _refuse(plan, table)
+    groups = _Grouping(metadata, storage, fields).groups(plan.tasks)
+    variables = {}
+    selects = []
+    for i, group in enumerate(groups):
+        name = f"{name_prefix}_files{i or ''}"
+        variables[name] = [_exact_path(storage.local_path(t.data_file.path)) for t in group.tasks]
+        selects.append(group.sql(name, fields, table))
+    return TableScan(" UNION ALL ".join(selects) or _empty(fields), variables, plan, schema, fields)
+
+
+def _chosen(schema: Schema, columns: frozenset[str] | None, table: LoadedTable) -> tuple[NestedField, ...]:
+    if columns is None:
+        fields = schema.fields
+    else:
+        fields = tuple(f for f in schema.fields if f.name in columns) or schema.fields[:1]
+    _check_distinct([f.name for f in fields], f"table {table.full_name}")
+    return fields
+
+
+def _check_distinct(names: Iterable[str], where: str) -> None:
+    """Refuse names that DuckDB cannot tell apart."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise not_supported(f"Reading {where}, where columns '{other}' and '{name}' differ only in case,")
+
+
+def _refuse(plan: FilePlan, table: LoadedTable) -> None:
+    for task in plan.tasks:
+        file = task.data_file
+        if file.format != "PARQUET":
+            raise not_supported(f"Reading the {file.format} data files of table {table.full_name}")
+        if task.deletes:
+            raise not_supported(f"Reading table {table.full_name} with delete files")
+        if file.key_metadata is not None:
+            raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
+
+
+def _exact_path(path: str) -> str:
+    """The path with what DuckDB would take for a pattern made plain."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
+
+
+def _empty(fields: Sequence[NestedField]) -> str:
+    columns = ", ".join(f"CAST(NULL AS {duckdb_type(f.type)}) AS {quote(f.name)}" for f in fields)
+    return f"SELECT {columns} WHERE false"
+
+
+@dataclass(slots=True)
+class _Group:
+    """Files that one ``read_parquet`` reads. ``columns`` is None where field ids alone are enough."""
+
+    columns: tuple[Node, ...] | None = None
+    originals: tuple[Node, ...] = ()
+    tasks: list[FileTask] = field(default_factory=list)
+    constants: dict[int, list[object]] = field(default_factory=dict)
+    """Values by field id that only the partition knows, one a file."""
+
+    def sql(self, variable: str, fields: Sequence[NestedField], table: LoadedTable) -> str:
+        rows = sum(t.data_file.record_count for t in self.tasks)
+        options = f"hive_partitioning=false, explicit_cardinality={rows}"
+        if self.columns is None:
+            by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
+            return f"SELECT * FROM read_parquet(getvariable('{variable}'), schema=MAP{{{by_id}}}, {options})"
+        _check_distinct((c.name for c in self.originals), f"a data file of table {table.full_name}")
+        if self.constants and any(c.name.lower() == "file_index" for c in self.originals):
+            raise not_supported("A column 'file_index' in a data file that lacks its partition columns")
+        by_field = {c.field_id: c for c in self.columns if c.field_id is not None}
+        selected = ", ".join(f"{self._field_sql(f, by_field.get(f.field_id))} AS {quote(f.name)}" for f in fields)
+        return f"SELECT {selected} FROM read_parquet(getvariable('{variable}'), {options})"
+
+    def _field_sql(self, wanted: NestedField, node: Node | None) -> str:
+        values = self.constants.get(wanted.field_id)
+        if values is None:
+            return field_sql(wanted, node, "" if node is None else quote(node.name))
+        kind = duckdb_type(wanted.type)
+        items = ", ".join(constant_sql(wanted.type, v) for v in values)
+        return f"list_extract(CAST([{items}] AS {kind}[]), CAST(file_index AS BIGINT) + 1)"
+
+
+def _column_options(wanted: NestedField) -> str:
+    default = "NULL" if wanted.initial_default is None else text(default_text(wanted.type, wanted.initial_default))
+    return f"{{name: {text(wanted.name)}, type: {text(duckdb_type(wanted.type))}, default_value: {default}}}"
+
+
+class _Grouping:
+    """Sorts file tasks into groups that are read alike."""
+
+    def __init__(self, metadata: TableMetadata, storage: Storage, fields: Sequence[NestedField]) -> None:
+        self._storage = storage
+        self._fields = fields
+        self._mapping = name_mapping(metadata.properties)
+        self._identities = {
+            spec.spec_id: [
+                (place, part.source_id)
+                for place, part in enumerate(spec.fields)
+                if part.transform.kind is TransformKind.IDENTITY and any(f.field_id == part.source_id for f in fields)
+            ]
+            for spec in metadata.specs
+        }
+        self._has_structs = any(holds_struct(f.type) for f in fields)
+
+    def groups(self, tasks: Sequence[FileTask]) -> list[_Group]:
+        if not tasks:
+            return []
+        everything = self._has_structs or self._mapping is not None or len(tasks) <= _SAMPLE
+        groups = self._sorted(tasks, everything)
+        if not everything and any(g.columns is not None for g in groups):
+            groups = self._sorted(tasks, everything=True)
+        return groups
+
+    def _sorted(self, tasks: Sequence[FileTask], everything: bool) -> list[_Group]:
+        step = max(1, len(tasks) // _SAMPLE)
+        groups: dict[object, _Group] = {}
+        for i, task in enumerate(tasks):
+            key: object = None
+            columns: tuple[Node, ...] | None = None
+            originals: tuple[Node, ...] = ()
+            constants: dict[int, object] = {}
+            if everything or i % step == 0 or self._suspicious(task):
+                file = task.data_file
+                originals = read_columns(self._storage, file.path, file.file_size)
+                columns = identify(originals, self._mapping)
+                constants = self._constants(task, columns)
+                if columns is originals and not constants and self._fits(columns):
+                    columns = None
+                else:
+                    key = (originals, tuple(constants))
+            group = groups.setdefault(key, _Group(columns, originals))
+            group.tasks.append(task)
+            for number, value in constants.items():
+                group.constants.setdefault(number, []).append(value)
+        return list(groups.values())
+
+    def _suspicious(self, task: FileTask) -> bool:
+        """Whether the file may lack field ids, or a column that its partition knows."""
+        file = task.data_file
+        if not _ICEBERG_NAME.match(file.path.rpartition("/")[2]):
+            return True
+        return any(
+            source not in file.column_sizes and source not in file.value_counts
+            for _, source in self._identities.get(file.spec_id, ())
+        )
+
+    def _constants(self, task: FileTask, columns: Sequence[Node]) -> dict[int, object]:
+        """Values of identity partition columns that the file lacks (spec, "Column Projection")."""
+        identities = self._identities.get(task.data_file.spec_id)
+        if not identities:
+            return {}
+        there = {c.field_id for c in columns}
+        return {source: task.data_file.partition[place] for place, source in identities if source not in there}
+
+    def _fits(self, columns: Sequence[Node]) -> bool:
+        """Whether DuckDB, given the field ids of the columns, reads what the table means."""
+        by_id = {c.field_id: c for c in columns}
+        for wanted in self._fields:
+            node = by_id.get(wanted.field_id)
+            if node is None:
+                if wanted.initial_default is not None and not wanted.type.is_primitive:
+                    return False
+            elif not fits_by_name(node, wanted.type):
+                return False
+        return True
