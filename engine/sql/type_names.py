@@ -1,0 +1,333 @@
+"""One table of types: what each is called in Flink, Spark, Iceberg, DuckDB and Arrow, and the ways between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.sql.types import DataType, Field, Kind
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.types import IcebergType
+
+
+class Names(NamedTuple):
+    """A type's names; ``{p}`` and ``{s}`` are precision and scale. iceberg None: a table cannot hold it."""
+
+    flink: str
+    spark: str
+    iceberg: str | None
+    duckdb: str
+    arrow: str
+
+
+TYPES: dict[Kind, Names] = {
+    Kind.BOOLEAN: Names("BOOLEAN", "boolean", "boolean", "BOOLEAN", "bool"),
+    Kind.TINYINT: Names("TINYINT", "tinyint", "int", "TINYINT", "int8"),
+    Kind.SMALLINT: Names("SMALLINT", "smallint", "int", "SMALLINT", "int16"),
+    Kind.INT: Names("INT", "int", "int", "INTEGER", "int32"),
+    Kind.BIGINT: Names("BIGINT", "bigint", "long", "BIGINT", "int64"),
+    Kind.HUGEINT: Names("DECIMAL(38, 0)", "decimal(38,0)", "decimal(38, 0)", "HUGEINT", "decimal128(38, 0)"),
+    Kind.FLOAT: Names("FLOAT", "float", "float", "FLOAT", "float32"),
+    Kind.DOUBLE: Names("DOUBLE", "double", "double", "DOUBLE", "float64"),
+    Kind.DECIMAL: Names(
+        "DECIMAL({p}, {s})", "decimal({p},{s})", "decimal({p}, {s})", "DECIMAL({p},{s})", "decimal128({p}, {s})"
+    ),
+    Kind.CHAR: Names("CHAR({p})", "char({p})", "string", "VARCHAR", "string"),
+    Kind.VARCHAR: Names("VARCHAR({p})", "varchar({p})", "string", "VARCHAR", "string"),
+    Kind.STRING: Names("STRING", "string", "string", "VARCHAR", "string"),
+    Kind.BINARY: Names("BINARY({p})", "binary", "fixed[{p}]", "BLOB", "fixed_size_binary[{p}]"),
+    Kind.BYTES: Names("BYTES", "binary", "binary", "BLOB", "binary"),
+    Kind.DATE: Names("DATE", "date", "date", "DATE", "date32"),
+    Kind.TIME: Names("TIME({p})", "time({p})", "time", "TIME", "time64[us]"),
+    Kind.TIMESTAMP: Names("TIMESTAMP({p})", "timestamp_ntz", "timestamp", "TIMESTAMP", "timestamp[us]"),
+    Kind.TIMESTAMP_LTZ: Names(
+        "TIMESTAMP_LTZ({p})", "timestamp", "timestamptz", "TIMESTAMP WITH TIME ZONE", "timestamp[us, tz=UTC]"
+    ),
+    Kind.INTERVAL_YEAR_MONTH: Names(
+        "INTERVAL YEAR TO MONTH", "interval year to month", None, "INTERVAL", "month_day_nano_interval"
+    ),
+    Kind.INTERVAL_DAY_TIME: Names(
+        "INTERVAL DAY TO SECOND", "interval day to second", None, "INTERVAL", "month_day_nano_interval"
+    ),
+    Kind.UUID: Names("UUID", "uuid", "uuid", "UUID", "fixed_size_binary[16]"),
+    Kind.ARRAY: Names("ARRAY<{e}>", "array<{e}>", "list", "{e}[]", "list<{e}>"),
+    Kind.MAP: Names("MAP<{k}, {v}>", "map<{k},{v}>", "map", "MAP({k}, {v})", "map<{k}, {v}>"),
+    Kind.ROW: Names("ROW<{f}>", "struct<{f}>", "struct", "STRUCT({f})", "struct<{f}>"),
+    Kind.MULTISET: Names("MULTISET<{e}>", "map<{e},int>", "map", "MAP({e}, INTEGER)", "map<{e}, int32>"),
+    Kind.VARIANT: Names("VARIANT", "variant", "variant", "VARIANT", "binary"),
+    Kind.GEOMETRY: Names("GEOMETRY", "geometry", "geometry", "GEOMETRY", "binary"),
+    Kind.GEOGRAPHY: Names("GEOGRAPHY", "geography", "geography", "GEOMETRY", "binary"),
+    Kind.NULL: Names("NULL", "void", "unknown", '"NULL"', "null"),
+}
+
+_DEFAULT_PRECISION = {Kind.DECIMAL: 10, Kind.CHAR: 1, Kind.BINARY: 1, Kind.TIME: 0, Kind.VARCHAR: 2_147_483_647}
+_MICROS = 6
+_NANOS = 9
+
+
+def _filled(name: str, type_: DataType) -> str:
+    if "{" not in name:
+        return name
+    precision = type_.precision
+    if precision is None:
+        precision = _DEFAULT_PRECISION.get(type_.kind, _MICROS)
+    return name.replace("{p}", str(precision)).replace("{s}", str(type_.scale or 0))
+
+
+# --- Flink's and Spark's names ---------------------------------------------------------------------------------------
+
+
+def flink_name(type_: DataType) -> str:
+    """As Flink's DESCRIBE prints it: ``ROW<`a` INT, `b` STRING>``, ``MAP<STRING NOT NULL, INT>``."""
+    return _flink(type_, comments=False)
+
+
+def flink_create_name(type_: DataType) -> str:
+    """As a CREATE TABLE declares it: :func:`flink_name` with the comments of fields. The parser reads it back."""
+    return _flink(type_, comments=True)
+
+
+def _flink(type_: DataType, *, comments: bool) -> str:
+    def part(field: Field) -> str:
+        return _flink(field.type, comments=comments) + ("" if field.nullable else " NOT NULL")
+
+    def member(field: Field) -> str:
+        comment = f" '{_quoted(field.comment)}'" if comments and field.comment is not None else ""
+        return f"`{field.name.replace('`', '``')}` {part(field)}{comment}"
+
+    if type_.kind is Kind.BYTES and type_.precision is not None:
+        return f"VARBINARY({type_.precision})"
+    return _composed(TYPES[type_.kind].flink, type_, part, member)
+
+
+def spark_name(type_: DataType) -> str:
+    """As Spark's DESCRIBE prints it: ``struct<a:int,b:string>``, ``timestamp``."""
+
+    def member(field: Field) -> str:
+        return f"{field.name}:{spark_name(field.type)}"
+
+    return _composed(TYPES[type_.kind].spark, type_, lambda f: spark_name(f.type), member, ",")
+
+
+def spark_create_name(type_: DataType) -> str:
+    """As Spark's CREATE TABLE declares it: ``STRUCT<a: INT NOT NULL COMMENT 'x', b: STRING>``."""
+
+    def member(field: Field) -> str:
+        comment = f" COMMENT '{_escaped(field.comment)}'" if field.comment is not None else ""
+        required = "" if field.nullable else " NOT NULL"
+        return f"{_spark_identifier(field.name)}: {spark_create_name(field.type)}{required}{comment}"
+
+    name = TYPES[type_.kind].spark.upper().replace("{E}", "{e}").replace("{K}", "{k}").replace("{V}", "{v}")
+    name = name.replace("{F}", "{f}").replace("{P}", "{p}").replace("{S}", "{s}").replace("<{k},", "<{k}, ")
+    return _composed(name, type_, lambda f: spark_create_name(f.type), member)
+
+
+def _composed(
+    name: str,
+    type_: DataType,
+    part: Callable[[Field], str],
+    member: Callable[[Field], str],
+    separator: str = ", ",
+) -> str:
+    """``name`` with the parts of a nested type filled in."""
+    children = type_.children
+    if type_.kind in (Kind.ARRAY, Kind.MULTISET):
+        return name.replace("{e}", part(children[0]))
+    if type_.kind is Kind.MAP:
+        key, value = part(children[0]), part(children[1])
+        return name.replace("{k}", key, 1).replace("{v}", value)
+    if type_.kind is Kind.ROW:
+        return name.replace("{f}", separator.join(map(member, children)))
+    return _filled(name, type_)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _spark_identifier(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f"`{name.replace('`', '``')}`"
+
+
+# --- DuckDB ----------------------------------------------------------------------------------------------------------
+
+
+def duckdb_name(type_: DataType) -> str:
+    """The DuckDB type that holds it, as SQL."""
+    if type_.kind is Kind.ROW and not type_.children:
+        raise BergError(ErrorCode.TYPE, "A ROW needs at least one field.")
+    if (type_.precision or 0) > _MICROS and type_.kind in _NANO_DUCKDB:
+        return _NANO_DUCKDB[type_.kind]
+
+    def member(field: Field) -> str:
+        name = field.name.replace('"', '""')
+        return f'"{name}" {duckdb_name(field.type)}'
+
+    return _composed(TYPES[type_.kind].duckdb, type_, lambda f: duckdb_name(f.type), member)
+
+
+_NANO_DUCKDB = {Kind.TIME: "TIME_NS", Kind.TIMESTAMP: "TIMESTAMP_NS", Kind.TIMESTAMP_LTZ: "TIMESTAMPTZ_NS"}
+
+_FROM_DUCKDB: dict[str, DataType] = {
+    **{
+        TYPES[kind].duckdb: DataType(kind)
+        for kind in (
+            *(Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT, Kind.FLOAT, Kind.DOUBLE),
+            *(Kind.STRING, Kind.BYTES, Kind.DATE, Kind.INTERVAL_DAY_TIME, Kind.UUID, Kind.VARIANT, Kind.GEOMETRY),
+            Kind.NULL,
+        )
+    },
+    "NULL": DataType(Kind.NULL),
+    "SQLNULL": DataType(Kind.NULL),
+    "UTINYINT": DataType(Kind.SMALLINT),
+    "USMALLINT": DataType(Kind.INT),
+    "UINTEGER": DataType(Kind.BIGINT),
+    "UBIGINT": DataType(Kind.DECIMAL, 20, 0),
+    "UHUGEINT": DataType(Kind.HUGEINT),
+    "BIGNUM": DataType(Kind.STRING),
+    "BIT": DataType(Kind.STRING),
+    "JSON": DataType(Kind.STRING),
+    "TIME": DataType(Kind.TIME, _MICROS),
+    "TIME_NS": DataType(Kind.TIME, _NANOS),
+    "TIMETZ": DataType(Kind.TIME, _MICROS),
+    "TIME WITH TIME ZONE": DataType(Kind.TIME, _MICROS),
+    "TIMESTAMP": DataType(Kind.TIMESTAMP, _MICROS),
+    "TIMESTAMP_S": DataType(Kind.TIMESTAMP, 0),
+    "TIMESTAMP_MS": DataType(Kind.TIMESTAMP, 3),
+    "TIMESTAMP_US": DataType(Kind.TIMESTAMP, _MICROS),
+    "TIMESTAMP_NS": DataType(Kind.TIMESTAMP, _NANOS),
+    "TIMESTAMPTZ": DataType(Kind.TIMESTAMP_LTZ, _MICROS),
+    "TIMESTAMP WITH TIME ZONE": DataType(Kind.TIMESTAMP_LTZ, _MICROS),
+    "TIMESTAMPTZ_NS": DataType(Kind.TIMESTAMP_LTZ, _NANOS),
+}
+
+
+def from_duckdb(text: str) -> DataType:
+    """The type that DuckDB calls ``text`` (what ``typeof`` and cursor descriptions give); ENUM and UNION are strings.
+
+    Raises UNSUPPORTED, naming the type, when it has no place here.
+    """
+    found = _FROM_DUCKDB.get(text)
+    if found is not None:
+        return found
+    from bergsql.engine.sql.duckdb_types import read_type
+
+    return read_type(text, _FROM_DUCKDB)
+
+
+# --- Iceberg ---------------------------------------------------------------------------------------------------------
+
+
+def to_iceberg(type_: DataType, ids: Iterator[int], format_version: int = 2) -> IcebergType:
+    """The Iceberg type that holds it; ``ids`` gives the ids of nested fields, a level at a time.
+
+    Raises TYPE for what a table (or a table of that format version) cannot hold, saying why.
+    """
+    from bergsql.catalog.metadata import types as iceberg
+
+    kind, children = type_.kind, type_.children
+    if kind is Kind.ROW:
+        if not children:
+            raise BergError(ErrorCode.TYPE, "A ROW needs at least one field.")
+        numbered = [next(ids) for _ in children]
+        return iceberg.StructType(
+            tuple(
+                iceberg.NestedField(n, f.name, to_iceberg(f.type, ids, format_version), not f.nullable, f.comment)
+                for n, f in zip(numbered, children, strict=True)
+            )
+        )
+    if kind is Kind.ARRAY:
+        element_id, element = next(ids), children[0]
+        return iceberg.ListType(element_id, to_iceberg(element.type, ids, format_version), not element.nullable)
+    if kind is Kind.MAP:
+        key_id, value_id, value = next(ids), next(ids), children[1]
+        key = to_iceberg(children[0].type, ids, format_version)
+        return iceberg.MapType(key_id, key, value_id, to_iceberg(value.type, ids, format_version), not value.nullable)
+    if kind is Kind.MULTISET:  # as Iceberg's Flink connector: how often each element occurs
+        key_id, value_id = next(ids), next(ids)
+        key = to_iceberg(children[0].type, ids, format_version)
+        return iceberg.MapType(key_id, key, value_id, iceberg.IntegerType(), True)
+    if kind is Kind.DECIMAL:
+        return iceberg.DecimalType(type_.precision or 10, type_.scale or 0)
+    if kind is Kind.BINARY:
+        return iceberg.FixedType(type_.precision or 1)
+    if kind is Kind.HUGEINT:
+        return iceberg.DecimalType(38, 0)
+    return _primitive_to_iceberg(type_, format_version)
+
+
+_V3_ONLY = (Kind.VARIANT, Kind.GEOMETRY, Kind.GEOGRAPHY, Kind.NULL)
+
+
+def _primitive_to_iceberg(type_: DataType, format_version: int) -> IcebergType:
+    from bergsql.catalog.metadata import types as iceberg
+
+    kind = type_.kind
+    name = TYPES[kind].iceberg
+    if name is None:
+        raise BergError(ErrorCode.TYPE, "A table cannot hold an INTERVAL.")
+    if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ) and (type_.precision or 0) > _MICROS:
+        name += "_ns"
+        if format_version < 3:
+            raise _needs_version_3(flink_name(type_), "Use a precision of at most 6, or 'format-version'='3'.")
+    if kind in _V3_ONLY and format_version < 3:
+        what = "A column that holds only NULL" if kind is Kind.NULL else f"The type {TYPES[kind].flink}"
+        raise _needs_version_3(what, "Give it another type, or the table 'format-version'='3'.")
+    if kind is Kind.GEOMETRY:
+        return iceberg.GeometryType()
+    if kind is Kind.GEOGRAPHY:
+        return iceberg.GeographyType()
+    return iceberg.PRIMITIVES[name]
+
+
+def _needs_version_3(what: str, hint: str) -> BergError:
+    return BergError(ErrorCode.TYPE, f"{what} needs a table of format version 3.", hint=hint)
+
+
+def from_iceberg(type_: IcebergType) -> DataType:
+    """What SQL sees of an Iceberg type."""
+    from bergsql.catalog.metadata import types as iceberg
+
+    if isinstance(type_, iceberg.StructType):
+        return DataType(
+            Kind.ROW,
+            children=tuple(Field(f.name, from_iceberg(f.type), not f.required, f.doc) for f in type_.fields),
+        )
+    if isinstance(type_, iceberg.ListType):
+        element = Field("element", from_iceberg(type_.element), not type_.element_required)
+        return DataType(Kind.ARRAY, children=(element,))
+    if isinstance(type_, iceberg.MapType):
+        key = Field("key", from_iceberg(type_.key), False)
+        return DataType(Kind.MAP, children=(key, Field("value", from_iceberg(type_.value), not type_.value_required)))
+    if isinstance(type_, iceberg.DecimalType):
+        return DataType(Kind.DECIMAL, type_.precision, type_.scale)
+    if isinstance(type_, iceberg.FixedType):
+        return DataType(Kind.BINARY, type_.length)
+    if isinstance(type_, iceberg.GeometryType):
+        return DataType(Kind.GEOMETRY)
+    if isinstance(type_, iceberg.GeographyType):
+        return DataType(Kind.GEOGRAPHY)
+    return _FROM_ICEBERG[str(type_)]
+
+
+_FROM_ICEBERG: dict[str, DataType] = {
+    **{
+        str(TYPES[kind].iceberg): DataType(kind)
+        for kind in (
+            *(Kind.BOOLEAN, Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DOUBLE, Kind.STRING, Kind.BYTES, Kind.DATE),
+            *(Kind.UUID, Kind.VARIANT, Kind.NULL),
+        )
+    },
+    "time": DataType(Kind.TIME, 0),
+    "timestamp": DataType(Kind.TIMESTAMP, _MICROS),
+    "timestamptz": DataType(Kind.TIMESTAMP_LTZ, _MICROS),
+    "timestamp_ns": DataType(Kind.TIMESTAMP, _NANOS),
+    "timestamptz_ns": DataType(Kind.TIMESTAMP_LTZ, _NANOS),
+}
