@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.options import Options, UsageError, parse_options
-from bergsql.shell.render.errors import error_text
-from bergsql.shell.screen import Screen, abandon_stdout, standard_screen
+from bergsql.shell.screen import OutputError, Screen, abandon_stdout, standard_screen
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -26,18 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process
     try:
-        code = _main(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
+        return _main(sys.argv[1:] if arguments is None else arguments)
+    except OutputError as error:
         abandon_stdout()
-        return ExitCode.BROKEN_PIPE
+        if isinstance(error.cause, BrokenPipeError):
+            return ExitCode.BROKEN_PIPE
+        print(f"[ERROR] {error}", file=sys.stderr)
+        return ExitCode.STATEMENT
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except OSError as error:  # standard output itself: the disk behind it is full
-        abandon_stdout()
-        print(f"[ERROR] Cannot write the results: {error.strerror}.", file=sys.stderr)
-        return ExitCode.STATEMENT
-    return code
 
 
 def _main(arguments: Sequence[str]) -> ExitCode:
@@ -45,25 +41,30 @@ def _main(arguments: Sequence[str]) -> ExitCode:
         options = parse_options(arguments)
     except UsageError as error:
         return _usage(error)
-    if options.help:
-        from bergsql.shell.options import help_text
-
-        print(help_text(), end="")
-        return ExitCode.OK
-    if options.version:
-        from bergsql.shell.version import version
-
-        print(f"bergsql {version()}")
-        return ExitCode.OK
     try:
         screen = standard_screen(options.output, quiet=options.quiet, debug=options.debug)
     except BergError as error:
         return _usage(UsageError(error.message, error.hint))
     try:
-        return _run(options, screen)
+        told = _told(options, screen)
+        return _run(options, screen) if told is None else told
     finally:
-        if options.output is not None:
-            screen.out.close()
+        screen.out.close()
+
+
+def _told(options: Options, screen: Screen) -> ExitCode | None:
+    """OK, if all that is asked for is the help or the version."""
+    if options.help:
+        from bergsql.shell.options import help_text
+
+        screen.out.write(help_text())
+    elif options.version:
+        from bergsql.shell.version import version
+
+        screen.out.write(f"bergsql {version()}\n")
+    else:
+        return None
+    return ExitCode.OK
 
 
 def _usage(error: UsageError) -> ExitCode:
@@ -86,6 +87,8 @@ def _run(options: Options, screen: Screen) -> ExitCode:
         config = Config() if options.no_config else load_config(home)
         session = _session(options, config, home)
     except BergError as error:
+        from bergsql.shell.render.errors import error_text
+
         screen.error(error_text(error), error)
         code = exit_code_of(error)
         return ExitCode.CONFIGURATION if code is ExitCode.STATEMENT else code

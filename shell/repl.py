@@ -17,6 +17,7 @@ from bergsql.shell.exits import ExitCode
 from bergsql.shell.highlight import STYLE, SqlHighlighter
 from bergsql.shell.keys import prompt_keys
 from bergsql.shell.runner import Runner
+from bergsql.shell.screen import OutputError
 from bergsql.shell.sources import Source, statements
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ class Prompt:
                     typed = self._prompt.prompt(self._message)
                 except KeyboardInterrupt:
                     continue
-                self._run(typed)
+                try:
+                    self._run(typed)
+                except OutputError as error:
+                    self._runner.screen.error(f"[ERROR] {error}", error)
         except (EOFError, Quit):
             return ExitCode.OK
 

@@ -10,13 +10,12 @@ from bergsql.engine.result import Result, ResultKind
 from bergsql.shell.commands import command_in
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
-from bergsql.shell.render.errors import error_text
 from bergsql.shell.render.layout import DEFAULT_MAX_WIDTH, Layout, View
+from bergsql.shell.screen import OutputError, Screen
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.engine.sql.splitter import SourceStatement
-    from bergsql.shell.screen import Screen
     from bergsql.shell.sources import Source
 
 _SUCCEEDED = "Execute statement succeeded."
@@ -37,7 +36,7 @@ class Runner:
 
         :param announce: say that a statement succeeded which has nothing else to show.
         :raises Quit: for QUIT.
-        :raises BrokenPipeError: when nobody reads the results any more.
+        :raises OutputError: when the result cannot be written.
         """
         command = command_in(statement.text)
         if command is not None:
@@ -48,20 +47,20 @@ class Runner:
                 self._run(statement, announce)
         except KeyboardInterrupt:
             return self._cancelled()
-        except BrokenPipeError:
-            raise
         except BergError as error:
             if self._interrupts.pressed and error.code is not ErrorCode.UNKNOWN_OUTCOME:
                 return self._cancelled()
             return self.tell(error, statement, source)
-        except OSError as error:
-            return self.tell(_io_error(error), statement, source)
+        except OutputError:
+            raise
         except Exception as error:
             return self.tell(_internal_error(error), statement, source)
         return ExitCode.OK
 
     def tell(self, error: BergError, statement: SourceStatement | None, source: Source | None) -> ExitCode:
         """Show an error; gives the exit code that it stands for."""
+        from bergsql.shell.render.errors import error_text
+
         self.screen.error(error_text(error, statement, source), error)
         return exit_code_of(error)
 
@@ -103,13 +102,6 @@ class Runner:
             show_time=(setting("sql-client.display.print-time-cost") or "true").casefold() == "true",
             started=started,
         )
-
-
-def _io_error(error: OSError) -> BergError:
-    where = f"{error.filename}: " if error.filename else ""
-    reported = BergError(ErrorCode.IO, f"{where}{error.strerror or error}.")
-    reported.__cause__ = error
-    return reported
 
 
 def _internal_error(error: Exception) -> BergError:

@@ -11,11 +11,49 @@ from typing import TextIO
 from bergsql.catalog.errors import BergError, ErrorCode
 
 
+class OutputError(Exception):
+    """Results cannot be written: whoever read them went away (BrokenPipeError), or the disk is full."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"Cannot write the results: {cause.strerror}.")
+        self.cause = cause
+
+
+class Results:
+    """The stream that results go to. That it fails is told apart from all that can fail while a result is made."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise OutputError(error) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise OutputError(error) from error
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def close(self) -> None:
+        """Write out what is left. Standard output stays open, but leads nowhere once it has failed."""
+        try:
+            self.flush()
+        finally:
+            if self._stream is not sys.stdout:
+                self._stream.close()
+
+
 @dataclass(slots=True)
 class Screen:
     """``out`` takes results and nothing else; ``err`` takes ``[INFO]`` and ``[ERROR]``."""
 
-    out: TextIO
+    out: Results
     err: TextIO
     quiet: bool = False
     """No ``[INFO]``. Results are as always."""
@@ -51,13 +89,14 @@ def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
         encoding = stream.encoding if stream.isatty() else "utf-8"
         stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     if output is None:
-        return Screen(sys.stdout, sys.stderr, quiet, debug)
+        return Screen(Results(sys.stdout), sys.stderr, quiet, debug)
     try:
-        return Screen(Path(output).open("w", encoding="utf-8", newline="\n"), sys.stderr, quiet, debug)
+        file = Path(output).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115 - open as long as the process
     except OSError as error:
         raise BergError(ErrorCode.IO, f"Cannot write {output}: {error.strerror}.") from error
+    return Screen(Results(file), sys.stderr, quiet, debug)
 
 
 def abandon_stdout() -> None:
-    """Let standard output lead nowhere, so that the interpreter's last flush does not fail."""
+    """Let standard output lead nowhere, so that the interpreter's last flush of it does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TextIO
 
 from bergsql.engine.result import Result
 from bergsql.engine.sql.types import Kind
-from bergsql.shell.render.layout import View, filled_chunks
+from bergsql.shell.render.layout import Out, View, filled_chunks
 from bergsql.shell.render.values import texts, value_writer
 
 _needs_quotes = re.compile('[",\r\n]').search
@@ -27,7 +26,7 @@ _NEVER_QUOTED = frozenset(
 """Kinds whose text has neither comma nor quote."""
 
 
-def draw(result: Result, out: TextIO, view: View) -> None:
+def draw(result: Result, out: Out, view: View) -> None:
     """Write ``result`` with its header."""
     columns = [(value_writer(c.type, view.zone), c.type.kind not in _NEVER_QUOTED) for c in result.columns]
     out.write(",".join(map(_field, (c.name for c in result.columns))) + "\n")

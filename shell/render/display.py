@@ -8,16 +8,17 @@ from functools import lru_cache
 
 _WIDE = "\u1100-\u115f\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60\u3000-\u3020"
 _NARROW = " -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0373\u037b-\u037d\u0388-\u03ff\u0400-\u0482\u048a-\u052f"
-_all_plain = re.compile(f"[{_NARROW}{_WIDE}]*").fullmatch
-_wide_ones = re.compile(f"[{_WIDE}]").findall
 """Characters whose width needs no table: for them wcwidth, which takes a while to import, is not asked."""
 
 _DIRECTIONS = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
-_control = re.compile(f"[\x00-\x1f{_DIRECTIONS}]")
-_control_but_newline = re.compile(f"[\x00-\x09\x0b-\x1f{_DIRECTIONS}]")
+_CONTROL = f"[\x00-\x1f{_DIRECTIONS}]"
+_CONTROL_BUT_NEWLINE = f"[\x00-\x09\x0b-\x1f{_DIRECTIONS}]"
 """What moves the cursor, starts an escape sequence or turns the direction of text."""
 
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+
+_pattern = lru_cache(re.compile)
+"""Patterns are compiled when a text first needs them: most results are plain ASCII."""
 
 
 def width(text: str) -> int:
@@ -32,8 +33,8 @@ def width(text: str) -> int:
 @lru_cache(maxsize=4096)
 def _wide_width(text: str) -> int:
     text = text.replace("\n", " ")  # Flink counts a line break as a column
-    if _all_plain(text):
-        return len(text) + len(_wide_ones(text))
+    if _pattern(f"[{_NARROW}{_WIDE}]*").fullmatch(text):
+        return len(text) + len(_pattern(f"[{_WIDE}]").findall(text))
     from wcwidth import wcswidth, wcwidth
 
     columns = wcswidth(text)
@@ -73,7 +74,7 @@ def escape(text: str, *, keep_newlines: bool = False) -> str:
     """
     if text.isprintable():
         return text
-    return (_control_but_newline if keep_newlines else _control).sub(_escaped, text)
+    return _pattern(_CONTROL_BUT_NEWLINE if keep_newlines else _CONTROL).sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:

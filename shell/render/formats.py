@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
-from bergsql.shell.render.layout import Layout
+
+if TYPE_CHECKING:
+    from bergsql.shell.render.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)

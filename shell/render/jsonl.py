@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from json.encoder import encode_basestring as quote
-from typing import TextIO
 
 from bergsql.engine.result import Result
 from bergsql.shell.render.json_values import json_writer
-from bergsql.shell.render.layout import View, filled_chunks, unique
+from bergsql.shell.render.layout import Out, View, filled_chunks, unique
 from bergsql.shell.render.values import texts
 
 
-def draw(result: Result, out: TextIO, view: View) -> None:  # noqa: ARG001 - a layout's signature
+def draw(result: Result, out: Out, view: View) -> None:  # noqa: ARG001 - a layout's signature
     """Write the rows of ``result``."""
     writers = [json_writer(c.type) for c in result.columns]
     names = unique([c.name for c in result.columns])

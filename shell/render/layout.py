@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from time import monotonic
-from typing import TextIO
+from typing import Protocol
 
 from bergsql.engine.result import Result, Row
 
@@ -29,7 +29,15 @@ class View:
         return monotonic() - self.started
 
 
-Layout = Callable[[Result, TextIO, View], None]
+class Out(Protocol):
+    """Where a result is drawn."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
+Layout = Callable[[Result, Out, View], None]
 """Draws a result that has columns. It reads the chunks once and keeps no more of them than it needs: however many rows
 there are, memory stays flat. It leaves closing to the caller."""
 

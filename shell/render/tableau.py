@@ -12,12 +12,11 @@ columns that have the width of their type or of what was seen. A later cell that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
 
 from bergsql.engine.result import Column, Result, ResultKind, Row
 from bergsql.engine.sql.types import DataType, Kind
 from bergsql.shell.render.display import cut, escape, right, width
-from bergsql.shell.render.layout import View, filled_chunks
+from bergsql.shell.render.layout import Out, View, filled_chunks
 from bergsql.shell.render.values import DEFAULT_PRECISION, Writer, texts, value_writer
 
 LOOK_AHEAD = 10_000
@@ -36,7 +35,7 @@ Texts = list[list[str]]
 """A chunk, by column."""
 
 
-def draw(result: Result, out: TextIO, view: View) -> None:
+def draw(result: Result, out: Out, view: View) -> None:
     """Draw ``result`` with its borders and footer."""
     table = _Table(result, view)
     chunks = filled_chunks(result)
