@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.statements import Name
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
+    from bergsql.engine.sql.statements import CreateTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,28 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
     :raises BergError: NOT_FOUND, at the name; UNSUPPORTED for a connector table.
     """
     table = named_table(session, name)
+    definition = connector_definition(table)
+    if definition is not None:
+        raise not_supported(f"A table with connector '{connector_of(definition)}'", name.span)
     try:
         return table, table.catalog.load_table(table.ident)
     except BergError as error:
         raise error.at(name.span) from None
+
+
+def connector_definition(table: TableName) -> CreateTable | None:
+    """The definition of a connector table, if ``table`` is one: only ``default_catalog`` has them."""
+    from bergsql.catalog.default import DefaultCatalog
+
+    if not isinstance(table.catalog, DefaultCatalog):
+        return None
+    definition = table.catalog.definition(table.ident)
+    return None if definition is None else cast("CreateTable", definition)
+
+
+def connector_of(definition: CreateTable) -> str:
+    """The name of a connector table's connector."""
+    return next(o.value for o in definition.properties if o.key == "connector")
 
 
 def database_name(session: Session, parts: tuple[str, ...], span: Span | None) -> tuple[Catalog, tuple[str, ...]]:
@@ -73,8 +92,6 @@ def database_name(session: Session, parts: tuple[str, ...], span: Span | None) -
 def require_database(catalog: Catalog, namespace: tuple[str, ...], span: Span | None) -> None:
     """Refuse a database that does not exist."""
     if namespace and not catalog.namespace_exists(namespace):
-        from bergsql.catalog.errors import did_you_mean
-
         name = ".".join(namespace)
         known = [".".join(n) for n in catalog.list_namespaces()]
         raise BergError(

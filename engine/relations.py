@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.names import table_name
-from bergsql.engine.plan.relations import IcebergRelation, Relation
+from bergsql.engine.names import connector_definition, connector_of, table_name
+from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation, Relation
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ class SessionRelations:
         :raises BergError: NOT_FOUND at ``span``.
         """
         name = table_name(self._session, parts, span)
+        definition = connector_definition(name)
+        if definition is not None:
+            return ConnectorRelation(name.parts, connector_of(definition))
         try:
             return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage(), None)
         except BergError as error:

@@ -53,8 +53,9 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
             return f"list_transform({value}, lambda {item}: {_presented(item, type_.children[0].type, depth + 1)})"
         case Kind.MAP:
             key, val = (child.type for child in type_.children)
-            pair = f"{{'k': {_presented(f'{item}.key', key, depth + 1)}, 'v': {_presented(f'{item}.value', val, depth + 1)}}}"
-            return f"list_transform(map_entries({value}), lambda {item}: {pair})"
+            k = _presented(f"{item}.key", key, depth + 1)
+            v = _presented(f"{item}.value", val, depth + 1)
+            return f"list_transform(map_entries({value}), lambda {item}: {{'k': {k}, 'v': {v}}})"
         case Kind.ROW:
             parts = ", ".join(
                 f"{_quote(f.name)} := {_presented(f'struct_extract({value}, {_literal(f.name)})', f.type, depth + 1)}"
@@ -87,23 +88,27 @@ def _converter(type_: DataType) -> Converter | None:
         element = parts[0]
         if element is None:
             return None
-        return lambda v: None if v is None else [element(x) if x is not None else None for x in v]  # type: ignore[attr-defined]
+
+        def elements(v: object) -> object:
+            return [element(x) for x in v] if isinstance(v, list) else v
+
+        return elements
     if type_.kind is Kind.MAP:
         key, value = parts
 
         def pairs(v: object) -> object:
-            if v is None:
-                return None
-            assert isinstance(v, list)
+            if not isinstance(v, list):
+                return v
             return [(key(e["k"]) if key else e["k"], value(e["v"]) if value else e["v"]) for e in v]
 
         return pairs
 
     def row(v: object) -> object:
-        if v is None:
-            return None
-        values = v.values() if isinstance(v, dict) else v
-        return tuple(f(x) if f else x for f, x in zip(parts, values, strict=True))  # type: ignore[call-overload]
+        # The fields of ROW(…) have no names: they come as a tuple, others as a dict.
+        values = tuple(v.values()) if isinstance(v, dict) else v
+        if not isinstance(values, tuple):
+            return values
+        return tuple(f(x) if f else x for f, x in zip(parts, values, strict=True))
 
     return row
 

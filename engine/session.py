@@ -65,7 +65,7 @@ class Session:
 
     @property
     def flavour(self) -> Flavour:
-        return Flavour(self.settings.get("sql.dialect"))
+        return Flavour(self.settings.get("sql.dialect") or Flavour.FLINK)
 
     @property
     def home(self) -> Path:
@@ -223,7 +223,7 @@ class Session:
 def machine_time_zone() -> str:
     """The machine's time zone by name, UTC when it has none."""
     zone = os.environ.get("TZ", "").lstrip(":")
-    if zone and "/" in zone or zone == "UTC":
+    if (zone and "/" in zone) or zone == "UTC":
         return zone
     target = os.path.realpath("/etc/localtime")
     name = target.partition("zoneinfo/")[2]

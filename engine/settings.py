@@ -99,7 +99,7 @@ SETTINGS: tuple[Setting, ...] = (
         "spark.sql.sources.partitionOverwriteMode",
         "enum",
         "static",
-        "What INSERT OVERWRITE replaces: static: what PARTITION names, or the table; dynamic: partitions that get rows.",
+        "What INSERT OVERWRITE replaces. static: what PARTITION names, or all; dynamic: the partitions that get rows.",
         flavour="spark",
         values=("static", "dynamic"),
     ),
@@ -239,9 +239,7 @@ def _refuse_near_miss(key: str, span: Span | None) -> None:
     near = get_close_matches(key.casefold(), _BY_NAME, n=1, cutoff=0.88)
     if near:
         name = next(n for s in SETTINGS for n in (s.spec.key, *s.aliases) if n.casefold() == near[0])
-        raise BergError(
-            ErrorCode.OPTION, f"There is no setting '{key}'.", span=span, hint=f"Did you mean '{name}'?"
-        )
+        raise BergError(ErrorCode.OPTION, f"There is no setting '{key}'.", span=span, hint=f"Did you mean '{name}'?")
 
 
 def shown(key: str, value: str) -> str:

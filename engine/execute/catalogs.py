@@ -6,7 +6,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.registry import build_catalog
 from bergsql.engine.execute.like import like
 from bergsql.engine.result import Result, listing, ok
-from bergsql.engine.session import DEFAULT_CATALOG, DEFAULT_DATABASE, Session
+from bergsql.engine.session import DEFAULT_CATALOG, Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 
@@ -64,7 +64,7 @@ def use(session: Session, statement: st.UseCatalog) -> Result:
 def use_catalog(session: Session, name: str) -> None:
     """Make a catalog the current one, with the database that is its default."""
     session.current_catalog = name
-    session.namespace = (DEFAULT_DATABASE,) if name == DEFAULT_CATALOG else ("default",)
+    session.namespace = session.catalog(name).default_namespace
 
 
 def show(session: Session, statement: st.ShowCatalogs) -> Result:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.execute.table_definition import build_schema, build_spec, schema_of_columns
+from bergsql.catalog.metadata.changes import TableUpdate, UpgradeFormatVersion
+from bergsql.catalog.metadata.new_table import new_table_metadata, replacement_updates
+from bergsql.catalog.metadata.partition import PartitionSpec
+from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.sort import UNSORTED
+from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.engine.execute.table_definition import (
+    declared_schema,
+    declared_spec,
+    format_version_of,
+    options_of,
+)
 from bergsql.engine.names import TableName, load, named_table, require_database
-from bergsql.engine.result import Result, ResultKind, ok
+from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.table.commit import commit_updates
 
 if TYPE_CHECKING:
-    from bergsql.catalog.metadata.partition import PartitionSpec
-    from bergsql.catalog.metadata.schema import Schema
-    from bergsql.catalog.metadata.table_metadata import TableMetadata
-    from bergsql.engine.execute.insert import Assigned
     from bergsql.engine.session import Session
 
 
@@ -34,10 +42,11 @@ class Definition:
 
 def create(session: Session, statement: st.CreateTable) -> Result:
     """Make, or make anew, a table."""
-    _refuse_unsupported(statement)
+    if statement.temporary:
+        raise not_supported("CREATE TEMPORARY TABLE", statement.name.span)
     name = named_table(session, statement.name)
     span = statement.name.span
-    if session.flavour is Flavour.FLINK and statement.flavour is Flavour.FLINK:
+    if statement.flavour is Flavour.FLINK:
         require_database(name.catalog, name.ident.namespace, span)
     exists = name.catalog.table_exists(name.ident)
     if statement.mode == "create" and exists:
@@ -50,7 +59,7 @@ def create(session: Session, statement: st.CreateTable) -> Result:
             hint="CREATE TABLE IF NOT EXISTS … leaves it as it is, CREATE OR REPLACE TABLE … replaces it.",
         )
     if statement.mode == "replace" and not exists:
-        name.catalog.load_table(name.ident)
+        load(session, statement.name)  # says that there is none, and what is near
     try:
         return _create(session, statement, name, exists)
     except BergError as error:
@@ -60,30 +69,99 @@ def create(session: Session, statement: st.CreateTable) -> Result:
 def _create(session: Session, statement: st.CreateTable, name: TableName, exists: bool) -> Result:
     connector = next((o for o in statement.properties if o.key == "connector"), None)
     if connector is not None:
-        return _keep_definition(statement, name, connector, exists)
-    assigned = _planned(session, statement)
-    definition = _definition(session, statement, assigned)
+        return _keep_definition(statement, name, connector)
+    if statement.provider is not None and statement.provider.casefold() != "iceberg":
+        raise not_supported(f"USING {statement.provider}", statement.name.span, "Tables are made USING iceberg.")
+    properties, spans = options_of(statement.properties)
     base = name.catalog.load_table(name.ident) if exists else None
-    return make_table(session, name, definition, base, assigned)
+    version = format_version_of(properties, spans, base.metadata.format_version if base is not None else 2)
+    if statement.query is None:
+        return _make(name, _declared(session, statement, properties, spans, version), base)
+    return _make_from_query(session, statement, name, base, version)
 
 
-def make_table(
-    session: Session, name: TableName, definition: Definition, base: LoadedTable | None, assigned: Assigned | None
-) -> Result:
-    """Create the table, or replace ``base``, in one commit together with the rows of ``assigned``."""
-    from bergsql.engine.table.replace import replacement
+def _declared(
+    session: Session, statement: st.CreateTable, properties: dict[str, str], spans: dict[str, Span], version: int
+) -> Definition:
+    """The definition that column list, LIKE and options give."""
+    if statement.like is not None:
+        return _like(session, statement, statement.like, properties, spans)
+    if not statement.columns and not any(p.column for p in statement.partitioning):
+        raise BergError(ErrorCode.INVALID, "The table has no columns.", hint="List them, or add AS SELECT … .")
+    schema = declared_schema(statement, version)
+    spec = declared_spec(schema, statement.partitioning, statement.flavour)
+    return _with_options(statement, Definition(schema, spec, properties, statement.location, version))
 
-    catalog = name.catalog
-    metadata = _metadata(name, definition) if base is None else replacement(base.metadata, *_parts(definition))
-    if assigned is None:
-        if base is None:
-            catalog.create_table(name.ident, metadata)
-        else:
-            _commit_replacement(session, name, base, metadata, ())
-        return ok()
-    from bergsql.engine.execute.insert import DONE, outcome, write
 
-    staged = LoadedTable(name.ident, metadata, "", catalog.name)
-    written = write(session, assigned, staged, name)
-    committed = _commit_with_rows(session, name, base, staged, written)
-    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+def _with_options(statement: st.CreateTable, definition: Definition) -> Definition:
+    """The definition without those options that are not table properties, and with the comment, which is one."""
+    properties = dict(definition.properties)
+    properties.pop("format-version", None)
+    location = properties.pop("location", None) if statement.location is None else statement.location
+    if statement.comment is not None:
+        properties["comment"] = statement.comment
+    return replace(definition, properties=properties, location=location)
+
+
+def _like(
+    session: Session, statement: st.CreateTable, like: st.Like, properties: dict[str, str], spans: dict[str, Span]
+) -> Definition:
+    """``LIKE source``: its columns, comments, partitioning and properties; own options go before."""
+    if like.options:
+        raise not_supported("LIKE with INCLUDING or EXCLUDING", like.source.span)
+    if statement.columns or statement.partitioning:
+        raise not_supported("LIKE with columns of its own", like.source.span)
+    _, source = load(session, like.source)
+    metadata = source.metadata
+    version = format_version_of(properties, spans, metadata.format_version)
+    inherited = {**metadata.properties, **properties}
+    spec = PartitionSpec(0, metadata.spec.fields)
+    return _with_options(statement, Definition(metadata.schema, spec, inherited, statement.location, version))
+
+
+def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> Result:
+    """Create or replace a table without rows."""
+    if base is None:
+        name.catalog.create_table(name.ident, _new_metadata(name, definition))
+    else:
+        commit_updates(name.catalog, base, lambda current: _replacement(current, definition))
+    return ok()
+
+
+def _new_metadata(name: TableName, definition: Definition) -> TableMetadata:
+    return new_table_metadata(
+        definition.schema,
+        definition.spec,
+        UNSORTED,
+        definition.location or name.catalog.default_table_location(name.ident),
+        definition.properties,
+        definition.format_version,
+    )
+
+
+def _replacement(base: LoadedTable, definition: Definition) -> list[TableUpdate]:
+    updates = replacement_updates(
+        base.metadata, definition.schema, definition.spec, UNSORTED, definition.location, definition.properties
+    )
+    if definition.format_version > base.metadata.format_version:
+        updates.insert(0, UpgradeFormatVersion(definition.format_version))
+    return updates
+
+
+def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:
+    """A connector table is only its definition, kept for the session in ``default_catalog``."""
+    from bergsql.catalog.default import DefaultCatalog
+
+    if statement.primary_key is not None and statement.primary_key.enforced:
+        declared_schema(statement, 2)  # says why a key cannot be enforced
+    if not isinstance(name.catalog, DefaultCatalog):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Catalog {name.catalog.name} holds Iceberg tables: a table there has no 'connector'.",
+            span=connector.span,
+            hint="Leave 'connector' out, or create the table in default_catalog.",
+        )
+    if statement.query is not None:
+        raise not_supported("CREATE TABLE … AS with a connector", connector.span)
+    name.catalog.put_definition(name.ident, statement)
+    return ok()

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.catalog.secrets import mask_value
-from bergsql.engine.names import TableName, load, named_table
+from bergsql.engine.names import TableName, connector_definition, load, named_table
 from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.type_names import flink_name, from_iceberg, spark_name
+from bergsql.engine.sql.type_names import (
+    flink_create_name,
+    flink_name,
+    from_iceberg,
+    spark_create_name,
+    spark_name,
+)
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -26,7 +32,7 @@ def describe(session: Session, statement: st.Describe) -> Result:
     """The columns of a table, as the flavour's own client lists them."""
     if statement.extended:
         raise not_supported("DESCRIBE EXTENDED", statement.name.span, "DESCRIBE t; lists the columns.")
-    definition = _connector_table(session, statement.name)
+    definition = connector_definition(named_table(session, statement.name))
     if definition is not None:
         return _describe_connector(definition)
     _, table = load(session, statement.name)
@@ -114,7 +120,7 @@ def _text(value: str) -> str:
 
 def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
     """The statement that would make the table again, in the session's flavour; secrets masked."""
-    definition = _connector_table(session, statement.name)
+    definition = connector_definition(named_table(session, statement.name))
     if definition is not None:
         return listing(("result",), [(_create_connector(named_table(session, statement.name), definition),)])
     name, table = load(session, statement.name)
@@ -127,7 +133,7 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
     schema = metadata.schema
     lines = []
     for f in schema.fields:
-        line = f"  {_backquoted(f.name)} {flink_name(from_iceberg(f.type))}"
+        line = f"  {_backquoted(f.name)} {flink_create_name(from_iceberg(f.type))}"
         line += " NOT NULL" if f.required else ""
         line += f" COMMENT {_text(f.doc)}" if f.doc else ""
         lines.append(line)
@@ -148,7 +154,7 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
 def _create_spark(name: TableName, metadata: TableMetadata) -> str:
     lines = []
     for f in metadata.schema.fields:
-        line = f"  {_plain(f.name)} {spark_name(from_iceberg(f.type)).upper()}"
+        line = f"  {_plain(f.name)} {spark_create_name(from_iceberg(f.type))}"
         line += " NOT NULL" if f.required else ""
         line += f" COMMENT {_text(f.doc)}" if f.doc else ""
         lines.append(line)
@@ -195,17 +201,6 @@ def show_properties(session: Session, statement: st.ShowTableProperties) -> Resu
 # --- connector tables: their definition is all there is of them -----------------------------------------------------
 
 
-def _connector_table(session: Session, name: st.Name) -> st.CreateTable | None:
-    """The definition of a connector table in ``default_catalog``, if ``name`` is one."""
-    from bergsql.catalog.default import DefaultCatalog
-
-    table = named_table(session, name)
-    if not isinstance(table.catalog, DefaultCatalog):
-        return None
-    definition = table.catalog.definition(table.ident)
-    return definition if isinstance(definition, st.CreateTable) else None
-
-
 def _describe_connector(definition: st.CreateTable) -> Result:
     keys = definition.primary_key.columns if definition.primary_key else ()
     rows = [
@@ -228,7 +223,7 @@ def _create_connector(name: TableName, definition: st.CreateTable) -> str:
         if c.computed is not None:
             line = f"  {_backquoted(c.name)} AS {c.computed.text}"
         else:
-            line = f"  {_backquoted(c.name)} {flink_name(c.type)}"
+            line = f"  {_backquoted(c.name)} {flink_create_name(c.type)}"
             line += "" if c.nullable and c.name not in keys else " NOT NULL"
         if c.metadata is not None:
             line += f" METADATA FROM {_text(c.metadata)}"

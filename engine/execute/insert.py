@@ -139,9 +139,7 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
     try:
         set_variables(cursor, plan.variables)
         sources = described(cursor, plan)
-        static = {
-            column: cursor.execute(f"SELECT {sql}").fetchall()[0][0] for column, sql in static_sql.items()
-        }
+        static = {column: cursor.execute(f"SELECT {sql}").fetchall()[0][0] for column, sql in static_sql.items()}
     except duckdb.Error as error:
         raise from_duckdb_error(error, plan) from error
     finally:
@@ -164,9 +162,7 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
 def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:
     """SQL of the values that PARTITION (…) gives, cast to their columns, by column."""
     schema, spec = table.metadata.schema, table.metadata.spec
-    partitioned = {
-        schema.name_of(f.source_id): f for f in spec.fields if f.transform.kind == "identity"
-    }
+    partitioned = {schema.name_of(f.source_id): f for f in spec.fields if f.transform.kind == "identity"}
     values: dict[str, str] = {}
     for part in statement.partition:
         field = schema.find(part.column, case_sensitive=session.flavour is Flavour.FLINK)

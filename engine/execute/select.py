@@ -75,8 +75,7 @@ def described(cursor: duckdb.DuckDBPyConnection, plan: QueryPlan) -> tuple[Colum
     if plan.columns is None:
         return tuple(found)
     return tuple(
-        Column(planned.name, planned.type or column.type)
-        for planned, column in zip(plan.columns, found, strict=True)
+        Column(planned.name, planned.type or column.type) for planned, column in zip(plan.columns, found, strict=True)
     )
 
 

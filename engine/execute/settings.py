@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bergsql.engine.result import Column, Result, ResultKind, listing, ok
-from bergsql.engine.result import STRING
+from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.settings import as_statement, shown
 from bergsql.engine.sql.flavour import Flavour
@@ -13,7 +12,7 @@ from bergsql.engine.sql.statements import Reset, Set
 def set_value(session: Session, statement: Set) -> Result:
     """``SET;`` lists what is set as statements that can be run again, ``SET 'k';`` one value, else sets."""
     if statement.key is None:
-        lines = [(as_statement(key, value),) for key, value in session.settings.items()]
+        lines: list[Row] = [(as_statement(key, value),) for key, value in session.settings.items()]
         return Result(ResultKind.SCRIPT, (Column("statement", STRING),), [lines])
     key = statement.key
     if statement.value is None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.execute.like import like
 from bergsql.engine.names import database_name, named_table, require_database
-from bergsql.engine.result import Column, Result, ResultKind, listing, ok
-from bergsql.engine.result import STRING
+from bergsql.engine.result import STRING, Column, Result, ResultKind, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour

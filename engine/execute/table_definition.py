@@ -1,0 +1,193 @@
+"""What the words of a CREATE TABLE mean for an Iceberg table: its schema, its partition spec, its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
+from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.transforms import Transform, TransformKind
+from bergsql.catalog.metadata.types import IcebergType, NestedField
+from bergsql.engine.result import Column
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.type_names import to_iceberg
+from bergsql.engine.sql.types import DataType, Kind
+
+
+def declared_schema(statement: st.CreateTable, format_version: int) -> Schema:
+    """The schema that the column list declares, key included.
+
+    :raises BergError: at the column that an Iceberg table cannot have.
+    """
+    columns = [*statement.columns, *(p.column for p in statement.partitioning if p.column is not None)]
+    if statement.watermark is not None:
+        raise BergError(
+            ErrorCode.INVALID,
+            "An Iceberg table has no watermark.",
+            span=statement.watermark.span,
+            hint="Name it where the table is read: the option 'watermark-column'.",
+        )
+    for column in columns:
+        _check_column(column)
+    _check_names(columns)
+    key = _key_names(statement, columns)
+    ids = count(1)
+    fields = tuple(
+        NestedField(
+            next(ids),
+            column.name,
+            _iceberg_type(column, ids, format_version),
+            required=not column.nullable or column.name in key,
+            doc=column.comment,
+        )
+        for column in columns
+    )
+    return Schema(0, fields, tuple(f.field_id for f in fields if f.name in key))
+
+
+def _iceberg_type(column: st.ColumnDef, ids: Iterator[int], format_version: int) -> IcebergType:
+    try:
+        return to_iceberg(column.type, ids, format_version)
+    except BergError as error:
+        raise error.at(column.span) from None
+
+
+def _check_column(column: st.ColumnDef) -> None:
+    if column.computed is not None:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Column '{column.name}' is computed, and an Iceberg table has no computed columns.",
+            span=column.span,
+            hint="Compute it in the query, or in a view.",
+        )
+    if column.metadata is not None:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Column '{column.name}' is a metadata column, which only connector tables have.",
+            span=column.span,
+        )
+    if column.default is not None:
+        raise not_supported("DEFAULT of a column", column.span)
+
+
+def _check_names(columns: Sequence[st.ColumnDef]) -> None:
+    seen: dict[str, st.ColumnDef] = {}
+    for column in columns:
+        first = seen.setdefault(column.name.casefold(), column)
+        if first is column:
+            continue
+        # DuckDB finds columns without case, so two that differ only in case could not both be read.
+        same = first.name == column.name
+        raise BergError(
+            ErrorCode.ALREADY_EXISTS,
+            f"Column '{column.name}' is declared twice."
+            if same
+            else f"Columns '{first.name}' and '{column.name}' differ only in case.",
+            span=column.span,
+        )
+
+
+def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tuple[str, ...]:
+    """The columns of the primary key.
+
+    :raises BergError: when the key is ENFORCED, or names a column that is not there or cannot be in a key.
+    """
+    key = statement.primary_key
+    if key is None:
+        return ()
+    if key.enforced:
+        raise BergError(
+            ErrorCode.INVALID,
+            "A PRIMARY KEY cannot be ENFORCED: bergsql does not own the table, other engines write to it without "
+            "checking the key.",
+            span=key.span,
+            hint="PRIMARY KEY (…) NOT ENFORCED declares the key without checking it.",
+        )
+    by_name = {c.name: c for c in columns}
+    for name in key.columns:
+        if name not in by_name:
+            raise BergError(
+                ErrorCode.NOT_FOUND,
+                f"The primary key names column '{name}', which the table does not have.",
+                span=key.span,
+                hint=did_you_mean(name, by_name),
+            )
+        if by_name[name].type.kind in (Kind.FLOAT, Kind.DOUBLE, Kind.ARRAY, Kind.MAP, Kind.ROW):
+            raise BergError(
+                ErrorCode.TYPE,
+                f"Column '{name}' is {by_name[name].type.kind.value} and cannot be part of a primary key.",
+                span=key.span,
+            )
+    if len(set(key.columns)) < len(key.columns):
+        raise BergError(ErrorCode.INVALID, "The primary key names a column twice.", span=key.span)
+    return key.columns
+
+
+def queried_schema(columns: Sequence[Column], format_version: int, span: Span) -> Schema:
+    """The schema of CREATE TABLE … AS: the columns of its query, all of them nullable."""
+    ids = count(1)
+    fields: list[NestedField] = []
+    for column in columns:
+        if any(f.name.casefold() == column.name.casefold() for f in fields):
+            raise BergError(
+                ErrorCode.ALREADY_EXISTS,
+                f"The query has two columns named '{column.name}'.",
+                span=span,
+                hint="Give one of them another name with AS.",
+            )
+        type_ = DataType(Kind.DECIMAL, 38, 0) if column.type.kind is Kind.HUGEINT else column.type
+        try:
+            fields.append(NestedField(next(ids), column.name, to_iceberg(type_, ids, format_version), required=False))
+        except BergError as error:
+            error.message = f"Column '{column.name}' of the query: {error.message}"
+            raise error.at(span) from None
+    return Schema(0, tuple(fields))
+
+
+def declared_spec(schema: Schema, partitioning: Sequence[st.PartitionColumn], flavour: Flavour) -> PartitionSpec:
+    """The partition spec of PARTITIONED BY.
+
+    :raises BergError: at the member that does not fit the schema.
+    """
+    items: list[PartitionBy] = []
+    for member in partitioning:
+        items.append(partition_by(member.transform))
+        try:
+            build_spec(schema, items, case_sensitive=flavour is Flavour.FLINK)
+        except BergError as error:
+            raise error.at(member.transform.span) from None
+    return build_spec(schema, items, case_sensitive=flavour is Flavour.FLINK)
+
+
+def partition_by(written: st.Transform) -> PartitionBy:
+    """A transform as written, as the table format's."""
+    return PartitionBy(written.column, Transform(TransformKind(written.name), written.width or 0), written.alias)
+
+
+def format_version_of(properties: Mapping[str, str], spans: Mapping[str, Span], default: int = 2) -> int:
+    """The value of 'format-version': 1, 2 or 3."""
+    text = properties.get("format-version")
+    if text is None:
+        return default
+    if text not in ("1", "2", "3"):
+        raise BergError(
+            ErrorCode.OPTION,
+            f"'format-version' is '{text}', and must be 1, 2 or 3.",
+            span=spans.get("format-version"),
+        )
+    return int(text)
+
+
+def options_of(options: Sequence[st.Option]) -> tuple[dict[str, str], dict[str, Span]]:
+    """Key-value pairs and where each stands; a key that is given twice is refused."""
+    values: dict[str, str] = {}
+    spans: dict[str, Span] = {}
+    for option in options:
+        if option.key in values:
+            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
+        values[option.key] = option.value
+        spans[option.key] = option.span
+    return values, spans
