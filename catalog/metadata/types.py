@@ -143,6 +143,8 @@ class VariantType(PrimitiveType):
 
 @dataclass(frozen=True, slots=True)
 class DecimalType(IcebergType):
+    """Exact numbers of up to ``precision`` digits, ``scale`` of them behind the point."""
+
     precision: int
     scale: int
 
@@ -198,6 +200,8 @@ class NestedField:
 
 @dataclass(frozen=True, slots=True)
 class StructType(IcebergType):
+    """Named fields, in order."""
+
     fields: tuple[NestedField, ...]
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     is_primitive: ClassVar[bool] = False
@@ -215,6 +219,8 @@ class StructType(IcebergType):
 
 @dataclass(frozen=True, slots=True)
 class ListType(IcebergType):
+    """Any number of values of one type."""
+
     element_id: int
     element: IcebergType
     element_required: bool
@@ -231,6 +237,8 @@ class ListType(IcebergType):
 
 @dataclass(frozen=True, slots=True)
 class MapType(IcebergType):
+    """Values by keys, which are never NULL."""
+
     key_id: int
     key: IcebergType
     value_id: int

@@ -1,0 +1,27 @@
+"""The metadata of the tables that Spark and Flink wrote, unpacked without their data."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+from pathlib import Path
+
+from tests.support.shared import shared
+
+TABLES = 41
+
+
+def unpack_metadata(folder: Path) -> Path:
+    """Lay the metadata files and hints out below ``folder`` as a warehouse with the namespaces fx and flk."""
+    for engine in ("spark", "flink"):
+        for archive in sorted(shared("oracle", engine, "tables").glob("*.tar.xz")):
+            with tarfile.open(archive) as tar:
+                wanted = [m for m in tar if m.name.endswith((".metadata.json", "version-hint.text"))]
+                tar.extractall(folder, members=wanted, filter="data")
+    return folder
+
+
+def json_bytes(path: Path) -> bytes:
+    """The JSON of a metadata file, gzipped or not."""
+    data = path.read_bytes()
+    return gzip.decompress(data) if ".gz." in path.name else data
