@@ -63,14 +63,15 @@ COMMANDS = (
 _BY_NAME = {name: command for command in COMMANDS for name in command.names}
 
 _NOISE = re.compile(r"--[^\n]*|/\*(?!\+).*?\*/|\s+", re.DOTALL)
+_LONGEST = 500
+"""A command with its comments is not longer; statements are, and need not be looked at."""
+
+
+def bare(text: str) -> str:
+    """``text`` without blanks and comments, for telling whether anything else is in it."""
+    return _NOISE.sub("", text)
 
 
 def command_in(text: str) -> Command | None:
     """The command that ``text`` is, with or without its semicolon, among comments."""
-    if len(text) > _LONGEST:
-        return None
-    return _BY_NAME.get(_NOISE.sub("", text).rstrip(";").upper())
-
-
-_LONGEST = 500
-"""A command with its comments is not longer; statements are, and need not be looked at."""
+    return _BY_NAME.get(bare(text).rstrip(";").upper()) if len(text) <= _LONGEST else None

@@ -12,7 +12,7 @@ from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.output import ColorDepth
 
 from bergsql.shell import history
-from bergsql.shell.commands import Quit, command_in
+from bergsql.shell.commands import Quit, bare, command_in
 from bergsql.shell.exits import ExitCode
 from bergsql.shell.highlight import STYLE, SqlHighlighter
 from bergsql.shell.keys import prompt_keys
@@ -79,9 +79,14 @@ class Prompt:
 
     def _is_complete(self, text: str) -> bool:
         """Whether Enter runs ``text``: nothing at all, commands without their semicolon, whole statements."""
+        if not text.strip() or command_in(text) is not None:
+            return True
+        left = bare(text)
+        if not left.strip(";"):
+            return bool(left)  # a comment goes on until its semicolon
         from bergsql.engine.sql.splitter import Splitter
 
-        return not text.strip(" \t\n;") or command_in(text) is not None or Splitter.is_complete(text, self._flavour())
+        return Splitter.is_complete(text, self._flavour())
 
     def _history(self, home: Path) -> History:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, tzinfo
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -86,22 +87,21 @@ class Runner:
         self.screen.out.flush()
 
     def _view(self, started: float) -> View:
-        from datetime import UTC
-
         setting = self.session.setting
-        zone_name = self.session.time_zone
-        if zone_name == "UTC":
-            zone = UTC
-        else:
-            from zoneinfo import ZoneInfo
-
-            zone = ZoneInfo(zone_name)  # type: ignore[assignment]
         return View(
-            zone=zone,
+            zone=_zone(self.session.time_zone),
             max_width=int(setting("table.display.max-column-width") or DEFAULT_MAX_WIDTH),
             show_time=(setting("sql-client.display.print-time-cost") or "true").casefold() == "true",
             started=started,
         )
+
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
 
 
 def _internal_error(error: Exception) -> BergError:

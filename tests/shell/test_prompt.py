@@ -84,9 +84,15 @@ def test_alt_enter_begins_a_line(terminal: Terminal) -> None:
     assert "| 1 |" in terminal.enter("")
 
 
-@pytest.mark.parametrize("typed", ["", ";", " ; ;"])
+@pytest.mark.parametrize("typed", ["", ";", " ; ;", "/* c */ ;"])
 def test_nothing_is_nothing(typed: str, terminal: Terminal) -> None:
     assert terminal.enter(typed) == []
+
+
+def test_a_comment_goes_on_until_a_statement_or_a_semicolon(terminal: Terminal) -> None:
+    terminal.type("-- c;", ENTER)
+    terminal.wait(lambda lines: lines[-1] == CONTINUED)
+    assert terminal.enter(";") == []
 
 
 def test_history_is_kept_over_sessions_without_secrets(berg: Berg, terminal: Terminal) -> None:
