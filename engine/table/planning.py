@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.metadata.types import StringType
-from bergsql.catalog.metadata.values import from_bytes
 from bergsql.engine.table.datafile import (
     DataFile,
     EntryStatus,
@@ -145,7 +143,9 @@ class DeleteIndex:
             *self._by_partition.get((file.spec_id, file.partition), ()),
             *self._everywhere,
         ]
-        return tuple(d for d in candidates if _later(d, entry.sequence_number or 0))
+        return tuple(
+            d for d in candidates if _later(d, entry.sequence_number or 0) and _may_name(d.data_file, file.path)
+        )
 
 
 def _later(delete: ManifestEntry, sequence_number: int) -> bool:
@@ -161,8 +161,14 @@ def _referenced_path(file: DataFile) -> str | None:
     if file.referenced_data_file is not None:
         return file.referenced_data_file
     lower, upper = file.lower_bounds.get(DELETE_FILE_PATH_ID), file.upper_bounds.get(DELETE_FILE_PATH_ID)
-    # Bounds of the path are exact only when they agree and were not truncated.
-    if lower is None or lower != upper:
-        return None
-    path = from_bytes(StringType(), lower)
-    return path if isinstance(path, str) else None
+    # Bounds of the path are exact only when they agree: a truncated upper bound is above the path.
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _may_name(delete: DataFile, path: str) -> bool:
+    """Whether a position delete file may hold positions of the data file ``path``, by its bounds."""
+    if delete.content != FileContent.POSITION_DELETES:
+        return True
+    lower, upper = delete.lower_bounds.get(DELETE_FILE_PATH_ID), delete.upper_bounds.get(DELETE_FILE_PATH_ID)
+    name = path.encode()
+    return (lower is None or lower <= name) and (upper is None or name <= upper)

@@ -21,6 +21,8 @@ from bergsql.catalog.metadata.types import (
     DoubleType,
     FloatType,
     IcebergType,
+    IntegerType,
+    LongType,
     TimestampNsType,
     TimestamptzNsType,
     UUIDType,
@@ -235,7 +237,7 @@ def source_interval(transform: Transform, source: IcebergType, low: Any, high: A
         # Writers disagree on the order of UUIDs (Java compared them as signed numbers).
         return (low, high) if not isinstance(source, UUIDType) or low == high else (None, None)
     if kind is TransformKind.TRUNCATE:
-        return low, None if high is None else _truncated_to(high, transform.width, source)
+        return _wrapped(low, high, transform.width, source), _truncated_to(high, transform.width, source)
     if not transform.is_time:
         return None, None
     # Old writers rounded times before 1970 towards zero, so that a value may stand one too high.
@@ -245,9 +247,17 @@ def source_interval(transform: Transform, source: IcebergType, low: Any, high: A
     return lower, upper
 
 
+def _wrapped(low: Any, high: Any, width: int, source: IcebergType) -> Any:
+    """The least source value; unknown where Java's arithmetic may have wrapped the least numbers to the greatest."""
+    limit = 2**31 if isinstance(source, IntegerType) else 2**63 if isinstance(source, LongType) else None
+    return None if limit is not None and (high is None or high > limit - width) else low
+
+
 def _truncated_to(value: Any, width: int, source: IcebergType) -> Any:
     """The greatest source value that truncates to ``value``, or something above all of them; None if there is none."""
     match value:
+        case None:
+            return None
         case str() | bytes():
             return value if len(value) < width else successor(value)
         case int():

@@ -36,7 +36,7 @@ _ICEBERG_NAME = re.compile(r"\d{5}-\d+-.*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """SQL that reads a table once ``variables`` are set: ``fields`` are its columns, ``schema`` the one it reads with."""
+    """SQL that reads a table once ``variables`` are set. ``fields`` are its columns, of ``schema``."""
 
     sql: str
     variables: dict[str, list[str]]
