@@ -72,7 +72,7 @@ def parse_type_tokens(cursor: Cursor) -> DataType:
                 ErrorCode.TYPE,
                 f"Unknown type '{token.text}'.",
                 span=token.span,
-                hint=did_you_mean(token.text, type_words()),
+                hint=_hint(token.text),
             )
         result = special(cursor)
     while cursor.at("ARRAY") or cursor.at("MULTISET"):  # INT ARRAY, as standard SQL writes it
@@ -84,6 +84,11 @@ def parse_type_tokens(cursor: Cursor) -> DataType:
 def type_words() -> list[str]:
     """Every word that can begin a type."""
     return [*_PLAIN, *_SPECIAL]
+
+
+def _hint(word: str) -> str | None:
+    words = type_words()
+    return did_you_mean(word, [w.lower() for w in words] if word.islower() else words)
 
 
 def not_null(cursor: Cursor) -> bool:

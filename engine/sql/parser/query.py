@@ -315,6 +315,7 @@ def _place_hints(tree: exp.Expr, hints: list[TableHint]) -> tuple[TableHint, ...
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 _EXPECTING = re.compile(r"^Expect(?:ed|ing) (.+)$")
+_TABLE_NAME = re.compile(r"^Expected table name but got .*", re.DOTALL)
 _MISSING = re.compile(r"missing for <class")
 
 
@@ -323,7 +324,7 @@ def _syntax_error(error: ParseError, tokens: list[Token], text: str) -> BergErro
     first = error.errors[0] if error.errors else {}
     start = first.get("line")
     start = tokens[0].start if start is None else int(start)
-    description = str(first.get("description") or "")
+    description = _TABLE_NAME.sub("Expecting the name of a table", str(first.get("description") or ""))
     index = next((i for i, t in enumerate(tokens) if t.start <= start < max(t.end, t.start + 1)), len(tokens) - 1)
     token = tokens[index]
     quoted = shown(token, text)

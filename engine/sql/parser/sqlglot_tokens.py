@@ -80,7 +80,6 @@ _OPERATORS: dict[str, TokenType] = {
     "^": TokenType.CARET,
     "~": TokenType.TILDE,
     "!": TokenType.NOT,
-    ":": TokenType.COLON,
     "->": TokenType.ARROW,
     "=>": TokenType.FARROW,
     "&&": TokenType.AND,
@@ -126,7 +125,36 @@ _SUFFIX_KINDS = {
     "D": Kind.DOUBLE,
     "F": Kind.FLOAT,
 }
-_AFTER_COMMA = frozenset({"FROM", "WHERE", "GROUP", "ORDER", "HAVING", "UNION", "LIMIT", ")", "]", ","})
+_NOTHING_BEHIND = frozenset(
+    TokenType[name]
+    for name in (
+        "ALIAS ALL AND ARROW BETWEEN CASE COMMA CROSS DISTINCT DIV DOT DPIPE ELSE EQ ESCAPE EXCEPT EXISTS FARROW FROM FULL "
+        "GROUP_BY GT GTE HAVING IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LT LTE MOD NATURAL NEQ NOT "
+        "NULLSAFE_EQ OFFSET ON OR ORDER_BY OVER PARTITION_BY PLUS DASH RIGHT RLIKE SELECT SLASH THEN UNION USING VALUES WHEN WHERE "
+        "WITH"
+    ).split()
+) - {TokenType.ALL}
+"""Tokens that cannot be the last of a query or of what stands in parentheses: sqlglot lets some of them pass."""
+
+_ENDS_OPERAND = frozenset(
+    (
+        TokenType.VAR,
+        TokenType.IDENTIFIER,
+        TokenType.R_PAREN,
+        TokenType.R_BRACKET,
+        TokenType.NUMBER,
+        TokenType.STRING,
+        TokenType.STAR,
+        TokenType.NULL,
+        TokenType.TRUE,
+        TokenType.FALSE,
+        TokenType.END,
+        TokenType.CURRENT_DATE,
+        TokenType.CURRENT_TIMESTAMP,
+    )
+)
+_CLAUSES = frozenset({"FROM", "WHERE", "HAVING", "UNION", "LIMIT"})
+_AFTER_COMMA = _CLAUSES | {")", "]", ","}
 
 
 class TypeUse(NamedTuple):
@@ -187,10 +215,18 @@ class Converter:
                 self._number(token)
             else:
                 self._add(TokenType.HEX_STRING, token, token.text)
+        self._check_end()
         if len(self.levels) > 1:
             opened = self.level.opened
             raise BergError(ErrorCode.SYNTAX, f"This '{opened.text}' is not closed.", span=opened.span)
         return self.out
+
+    def _check_end(self) -> None:
+        """Refuse a query or parenthesis that ends in a word or operator with nothing behind."""
+        if self.out and self.out[-1].token_type in _NOTHING_BEHIND:
+            last = self.tokens[self.cursor.index - 1]
+            shown_text = shown(last, self.cursor.text)
+            raise BergError(ErrorCode.SYNTAX, f"Something is missing behind '{shown_text}'.", span=last.span)
 
     # --- small parts -------------------------------------------------------------------------------------------------
 
@@ -308,6 +344,17 @@ class Converter:
                 self.cursor.index += 1
                 self.level.in_from = False
                 return
+        if (
+            key in ("ORDER", "GROUP")
+            and previous in _ENDS_OPERAND
+            and self.tokens[self.cursor.index - 1].key != "WITHIN"
+        ):
+            self.cursor.index += 1
+            raise self.cursor.expected(("BY",))
+        if previous is TokenType.SELECT and key in _CLAUSES:
+            raise BergError(
+                ErrorCode.SYNTAX, "Something is missing behind 'SELECT'.", span=Span(self.out[-1].start, token.end)
+            )
         kind = KEYWORDS.get(key)
         text = token.text
         if kind is None:
@@ -359,12 +406,15 @@ class Converter:
         kind = _OPERATORS.get(key)
         if kind is None:
             raise BergError(ErrorCode.SYNTAX, f"Unexpected '{shown(token, self.cursor.text)}'.", span=token_span(token))
+        if kind is TokenType.L_BRACKET and not (self.out and self.out[-1].token_type in _ENDS_OPERAND):
+            raise BergError(ErrorCode.SYNTAX, "Unexpected '['.", span=token.span, hint="ARRAY[…] makes an array.")
         if kind is TokenType.L_PAREN or kind is TokenType.L_BRACKET:
             self._push(token, TokenType.R_PAREN if kind is TokenType.L_PAREN else TokenType.R_BRACKET)
         elif kind is TokenType.R_PAREN or kind is TokenType.R_BRACKET:
             opened = self.level.opened.text
             if len(self.levels) == 1 or (opened == "(") is not (kind is TokenType.R_PAREN):
                 raise BergError(ErrorCode.SYNTAX, f"Unexpected '{key}'.", span=token.span)
+            self._check_end()
             kind = self.level.close
             self.levels.pop()
             self.level = self.levels[-1]

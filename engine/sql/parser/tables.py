@@ -51,6 +51,7 @@ class _Elements:
     """What stands between the parentheses of a CREATE TABLE."""
 
     columns: list[ColumnDef] = field(default_factory=list)
+    column_keys: list[PrimaryKey] = field(default_factory=list)
     primary_key: PrimaryKey | None = None
     watermark: Watermark | None = None
 
@@ -94,7 +95,7 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
         if_not_exists,
         temporary,
         tuple(elements.columns),
-        elements.primary_key or _column_key(cursor, elements.columns),
+        _key(elements),
         elements.watermark,
         tuple(clauses.partitioning),
         clauses.comment,
@@ -202,7 +203,8 @@ def element(cursor: Cursor, elements: _Elements) -> None:
             raise BergError(ErrorCode.SYNTAX, "The watermark is declared twice.", span=mark.span)
         elements.watermark = mark
     else:
-        elements.columns.append(column(cursor))
+        declared = column(cursor, keys=elements.column_keys)
+        elements.columns.append(declared)
 
 
 def at_constraint(cursor: Cursor) -> bool:
@@ -224,16 +226,19 @@ def primary_key(cursor: Cursor) -> PrimaryKey:
         what = "FOREIGN KEY" if kind.key == "FOREIGN" else kind.key
         raise UnsupportedForm(f"A {what} constraint", kind.span)
     cursor.expect("PRIMARY", "KEY")
-    columns = tuple(name for name, _ in cursor.list_of(lambda: cursor.identifier("a column's name")))
-    return PrimaryKey(columns, cursor.span_from(start), _enforced(cursor))
+    named = cursor.list_of(lambda: cursor.identifier("a column's name"))
+    names = Span(named[0][1].start, named[-1][1].end)
+    return _enforced(cursor, tuple(name for name, _ in named), names, cursor.span_from(start))
 
 
-def _enforced(cursor: Cursor) -> bool:
+def _enforced(cursor: Cursor, columns: tuple[str, ...], names: Span, whole: Span) -> PrimaryKey:
+    """The key with the span that an error about it would point at: ENFORCED, or where that is only implied, the key."""
     if cursor.accept("NOT"):
         cursor.expect("ENFORCED")
-        return False
-    cursor.accept("ENFORCED")
-    return True
+        return PrimaryKey(columns, names)
+    if cursor.at("ENFORCED"):
+        whole = cursor.advance().span
+    return PrimaryKey(columns, whole, enforced=True)
 
 
 def watermark(cursor: Cursor) -> Watermark:
@@ -249,10 +254,13 @@ def watermark(cursor: Cursor) -> Watermark:
 _COLUMN_STOPS = ("COMMENT", "FIRST", "AFTER", "PRIMARY", "CONSTRAINT", "DEFAULT", "NOT")
 
 
-def column(cursor: Cursor, name: str | None = None, span: Span | None = None) -> ColumnDef:
+def column(
+    cursor: Cursor, name: str | None = None, span: Span | None = None, keys: list[PrimaryKey] | None = None
+) -> ColumnDef:
     """``name type [NOT NULL] [COMMENT …]``, ``name AS expression``, ``name type METADATA [FROM k] [VIRTUAL]``.
 
-    ``name`` and ``span`` are given when the caller has read the name already.
+    ``name`` and ``span`` are given when the caller has read the name already; ``keys`` takes a primary key that is
+    declared behind the column, and without it none may be.
     """
     if name is None or span is None:
         name, span = cursor.identifier("a column's name")
@@ -265,10 +273,10 @@ def column(cursor: Cursor, name: str | None = None, span: Span | None = None) ->
     kind = parse_type_tokens(cursor)
     if kind.kind in (Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME):
         raise BergError(ErrorCode.TYPE, "A column cannot have the type INTERVAL.", span=cursor.span_from(at))
-    return _column_rest(cursor, name, span, kind)
+    return _column_rest(cursor, name, span, kind, keys)
 
 
-def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType) -> ColumnDef:
+def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: list[PrimaryKey] | None) -> ColumnDef:
     nullable, key, comment, metadata = True, False, None, None
     default: Expression | None = None
     while True:
@@ -277,7 +285,7 @@ def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType) -> Colum
         elif cursor.accept("COMMENT"):
             comment = cursor.string("a comment in quotes")
         elif cursor.at("PRIMARY") or (cursor.at("CONSTRAINT") and cursor.peek(2).key == "PRIMARY"):
-            key = _inline_key(cursor)
+            key = _inline_key(cursor, name, span, keys)
         elif cursor.at("UNIQUE") or cursor.at("CHECK"):
             raise UnsupportedForm(f"A {cursor.key} constraint", cursor.token.span)
         elif cursor.accept("DEFAULT"):
@@ -293,24 +301,17 @@ def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType) -> Colum
             return ColumnDef(name, kind, span, nullable, comment, key, default, None, metadata)
 
 
-def _inline_key(cursor: Cursor) -> bool:
+def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | None) -> bool:
+    """``[CONSTRAINT c] PRIMARY KEY [NOT] ENFORCED`` behind a column."""
     start = cursor.token.start
     if cursor.accept("CONSTRAINT"):
         cursor.identifier("the name of the constraint")
     cursor.expect("PRIMARY", "KEY")
-    if _enforced(cursor):
-        raise enforced_error(cursor.span_from(start))
+    key = _enforced(cursor, (name,), span, cursor.span_from(start))
+    if keys is None:
+        raise UnsupportedForm("ALTER TABLE … ADD PRIMARY KEY", key.span)
+    keys.append(key)
     return True
-
-
-def enforced_error(span: Span) -> BergError:
-    """The refusal of a key that would have to be checked on every write."""
-    return BergError(
-        ErrorCode.INVALID,
-        "A primary key cannot be ENFORCED: bergsql does not own the data, so only NOT ENFORCED is supported.",
-        span=span,
-        hint="PRIMARY KEY (…) NOT ENFORCED",
-    )
 
 
 def _computed(cursor: Cursor, name: str, span: Span) -> ColumnDef:
@@ -319,12 +320,12 @@ def _computed(cursor: Cursor, name: str, span: Span) -> ColumnDef:
     return ColumnDef(name, DataType(Kind.NULL), span, True, comment, computed=expression)
 
 
-def _column_key(_cursor: Cursor, columns: list[ColumnDef]) -> PrimaryKey | None:
-    """The primary key that a column declares for itself."""
-    keys = [c for c in columns if c.primary_key]
+def _key(elements: _Elements) -> PrimaryKey | None:
+    """The primary key, be it declared by itself or behind a column."""
+    keys = [*elements.column_keys, *((elements.primary_key,) if elements.primary_key else ())]
     if len(keys) > 1:
         raise BergError(ErrorCode.SYNTAX, "The primary key is declared twice.", span=keys[1].span)
-    return PrimaryKey((keys[0].name,), keys[0].span, enforced=False) if keys else None
+    return keys[0] if keys else None
 
 
 # --- partitioning ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from bergsql.engine.sql.statements.databases import UseDatabase
 def use(cursor: Cursor) -> Statement:
     """``USE CATALOG c``, ``USE [DATABASE | NAMESPACE | SCHEMA] [c.]d``."""
     cursor.expect("USE")
-    if cursor.at("CATALOG") and not _bare(cursor):
+    if cursor.at("CATALOG") and cursor.peek().key != ".":
         cursor.advance()
         name, span = cursor.identifier("the name of a catalog")
         return UseCatalog(name, span)
