@@ -1,0 +1,155 @@
+"""Local files: locations, and what survives a failure."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.storage.base import FileExists, FileMissing, as_uri, scheme_of, storage_for, strip_scheme
+from bergsql.catalog.storage.local import LocalStorage
+
+STORAGE = LocalStorage()
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/a/b", "/a/b"),
+        ("/a/b/", "/a/b"),
+        ("/", "/"),
+        ("file:/a/b", "/a/b"),
+        ("file:///a/b", "/a/b"),
+        ("FILE:///a", "/a"),
+        ("file://localhost/a", "/a"),
+        ("/a b/50%25/c:d", "/a b/50%25/c:d"),
+        ("file:/中/x y", "/中/x y"),
+    ],
+)
+def test_locations(location: str, path: str) -> None:
+    assert strip_scheme(location) == path
+    assert STORAGE.local_path(location) == path
+
+
+@pytest.mark.parametrize("location", ["a/b", "", "s3://b/k", "file://host/a", "file:a", "/a\0b"])
+def test_locations_that_are_no_local_file(location: str) -> None:
+    with pytest.raises(BergError) as caught:
+        strip_scheme(location)
+    assert caught.value.code is ErrorCode.INVALID
+
+
+def test_schemes() -> None:
+    assert [scheme_of(x) for x in ("/a", "file:/a", "S3A://b", "hdfs://n:1/x")] == ["file", "file", "s3a", "hdfs"]
+    assert [as_uri("/a", like) for like in ("/x", "file:/x", "file:///x")] == ["/a", "file:/a", "file:///a"]
+    assert isinstance(storage_for("/a"), LocalStorage)
+    with pytest.raises(BergError, match="Storage on s3 is not supported yet"):
+        storage_for("s3://b/k")
+
+
+def test_write_read_list_delete(tmp_path: Path) -> None:
+    place = f"file://{tmp_path}/a b/x"
+    STORAGE.write_new(place, b"one")
+    assert STORAGE.read(place) == b"one"
+    assert STORAGE.size(place) == 3
+    with STORAGE.open_input(place) as f:
+        assert f.read(2) == b"on"
+    assert STORAGE.exists(place)
+    assert not STORAGE.is_dir(place)
+    assert list(STORAGE.list(f"{tmp_path}/a b")) == [("x", False)]
+    assert list(STORAGE.list(str(tmp_path))) == [("a b", True)]
+    STORAGE.fsync_file(place)
+    STORAGE.fsync_dir(f"{tmp_path}/a b")
+    assert STORAGE.delete(place)
+    assert not STORAGE.delete(place)
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    place = str(tmp_path / "x")
+    STORAGE.write_new(place, b"one")
+    with pytest.raises(FileExists, match=r"/x exists already\."):
+        STORAGE.write_new(place, b"two")
+    assert STORAGE.read(place) == b"one"
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    missing = str(tmp_path / "no" / "x")
+    for act in (STORAGE.read, STORAGE.size, STORAGE.list, STORAGE.fsync_file, STORAGE.fsync_dir):
+        with pytest.raises(FileMissing, match=r"no/x was not found\."):
+            act(missing)
+    with pytest.raises(FileMissing):
+        STORAGE.write_new(missing, b"", make_dirs=False)
+    assert not STORAGE.exists(missing)
+    assert STORAGE.identity(missing) is None
+
+
+def test_publish_gives_the_name_once(tmp_path: Path) -> None:
+    staged, other, target = (str(tmp_path / n) for n in ("staged", "other", "target"))
+    STORAGE.write_new(staged, b"one")
+    identity = STORAGE.identity(staged)
+    STORAGE.publish(staged, target)
+    assert not STORAGE.exists(staged)
+    assert STORAGE.identity(target) == identity
+    STORAGE.write_new(other, b"two")
+    with pytest.raises(FileExists):
+        STORAGE.publish(other, target)
+    assert STORAGE.read(target) == b"one"
+    assert STORAGE.read(other) == b"two"
+
+
+def test_replace_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    place = tmp_path / "hint"
+    STORAGE.replace(str(place), b"1")
+    STORAGE.replace(str(place), b"2")
+    assert place.read_bytes() == b"2"
+    assert [p.name for p in tmp_path.iterdir()] == ["hint"]
+    (tmp_path / "dir" / "full").mkdir(parents=True)
+    with pytest.raises(BergError) as caught:
+        STORAGE.replace(str(tmp_path / "dir"), b"3")
+    assert caught.value.code is ErrorCode.IO
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["dir", "hint"]
+
+
+def test_identity_changes_with_the_file(tmp_path: Path) -> None:
+    place = tmp_path / "x"
+    place.write_bytes(b"one")
+    first = STORAGE.identity(str(place))
+    assert STORAGE.identity(f"file:{place}") == first
+    STORAGE.replace(str(place), b"two")
+    assert STORAGE.identity(str(place)) != first
+
+
+def test_directories(tmp_path: Path) -> None:
+    (tmp_path / "full" / "deep").mkdir(parents=True)
+    (tmp_path / "full" / "deep" / "x").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "full")
+    assert not STORAGE.delete_empty_dir(str(tmp_path / "full"))
+    STORAGE.delete_tree(str(tmp_path / "link"))
+    assert (tmp_path / "full" / "deep" / "x").exists()
+    STORAGE.rename(str(tmp_path / "full"), str(tmp_path / "moved"))
+    STORAGE.delete_tree(f"file:{tmp_path}/moved")
+    STORAGE.delete_tree(str(tmp_path / "moved"))
+    STORAGE.mkdir(str(tmp_path / "a" / "b"))
+    assert STORAGE.delete_empty_dir(str(tmp_path / "a" / "b"))
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+LIMITED = """
+import resource, sys
+from bergsql.catalog.errors import BergError
+from bergsql.catalog.storage.local import LocalStorage
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    LocalStorage().write_new(sys.argv[1], bytes(5000))
+except BergError as e:
+    print(e.code, e.message)
+"""
+
+
+def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "x"
+    told = subprocess.run([sys.executable, "-c", LIMITED, str(place)], capture_output=True, text=True, check=True)
+    assert told.stdout == f"IO Cannot write {place}: File too large.\n"
+    assert list(tmp_path.iterdir()) == []
