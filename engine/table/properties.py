@@ -1,0 +1,178 @@
+"""The table properties that writing and committing obey, read from a table's metadata and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+
+CODECS = {
+    "zstd": "zstd",
+    "gzip": "gzip",
+    "snappy": "snappy",
+    "lz4": "lz4_raw",
+    "lz4_raw": "lz4_raw",
+    "brotli": "brotli",
+    "uncompressed": "uncompressed",
+    "none": "uncompressed",
+}
+"""Iceberg's names of the Parquet codecs and DuckDB's."""
+
+LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
+"""The compression levels that a codec has."""
+
+DEFAULT_METRICS_COLUMNS = 100
+DEFAULT_TRUNCATION = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsMode:
+    """What is kept of a column's statistics: ``none`` at all, ``counts``, or ``bounds`` (of at most ``length``)."""
+
+    counts: bool = True
+    bounds: bool = True
+    length: int | None = DEFAULT_TRUNCATION
+    """Characters or bytes that a bound may have; None for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteProperties:
+    """How data files are written (``write.*``).
+
+    ``location`` is the directory of data files, without a trailing slash. ``level`` None means the codec's default.
+    """
+
+    location: str
+    codec: str
+    level: int | None
+    target_file_size: int
+    metrics_columns: int
+    default_metrics: MetricsMode
+    column_metrics: Mapping[str, MetricsMode]
+
+    @staticmethod
+    def of(properties: Mapping[str, str], table_location: str) -> WriteProperties:
+        """Those of a table; OPTION errors name the property."""
+        read = _Reader(properties)
+        file_format = properties.get("write.format.default", "parquet").lower()
+        if file_format in ("avro", "orc"):
+            raise not_supported(f"Writing {file_format} data files", None, "'write.format.default'='parquet' works.")
+        if file_format != "parquet":
+            raise read.wrong("write.format.default", "parquet, avro or orc")
+        codec = read.one_of("write.parquet.compression-codec", "zstd", CODECS)
+        prefix = "write.metadata.metrics.column."
+        return WriteProperties(
+            location=_data_location(properties, table_location),
+            codec=codec,
+            level=read.level("write.parquet.compression-level", codec),
+            target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
+            metrics_columns=read.whole(
+                "write.metadata.metrics.max-inferred-column-defaults", DEFAULT_METRICS_COLUMNS, least=0
+            ),
+            default_metrics=read.metrics("write.metadata.metrics.default"),
+            column_metrics={k.removeprefix(prefix): read.metrics(k) for k in properties if k.startswith(prefix)},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitProperties:
+    """How commits are retried and manifests merged (``commit.*``). Waits are seconds, sizes bytes.
+
+    ``retries`` counts what follows the first attempt.
+    """
+
+    retries: int
+    min_wait: float
+    max_wait: float
+    total_timeout: float
+    status_checks: int
+    status_min_wait: float
+    status_max_wait: float
+    merge_manifests: bool
+    min_count_to_merge: int
+    manifest_size: int
+    metadata_location: str
+
+    @staticmethod
+    def of(properties: Mapping[str, str], table_location: str) -> CommitProperties:
+        """Those of a table; OPTION errors name the property."""
+        read = _Reader(properties)
+        return CommitProperties(
+            retries=read.whole("commit.retry.num-retries", 4, least=0),
+            min_wait=read.whole("commit.retry.min-wait-ms", 100, least=0) / 1000,
+            max_wait=read.whole("commit.retry.max-wait-ms", 60_000, least=0) / 1000,
+            total_timeout=read.whole("commit.retry.total-timeout-ms", 1_800_000, least=0) / 1000,
+            status_checks=read.whole("commit.status-check.num-retries", 3, least=0),
+            status_min_wait=read.whole("commit.status-check.min-wait-ms", 1000, least=0) / 1000,
+            status_max_wait=read.whole("commit.status-check.max-wait-ms", 60_000, least=0) / 1000,
+            merge_manifests=read.boolean("commit.manifest-merge.enabled", True),
+            min_count_to_merge=read.whole("commit.manifest.min-count-to-merge", 100, least=1),
+            manifest_size=read.whole("commit.manifest.target-size-bytes", 8 << 20, least=1),
+            metadata_location=properties.get("write.metadata.path", f"{table_location}/metadata").rstrip("/"),
+        )
+
+
+def _data_location(properties: Mapping[str, str], table_location: str) -> str:
+    given = properties.get("write.data.path") or properties.get("write.folder-storage.path")
+    return (given or f"{table_location}/data").rstrip("/")
+
+
+class _Reader:
+    """Reads properties of one table; what cannot be read raises an OPTION error that names the property."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+
+    def wrong(self, key: str, takes: str, hint: str | None = None) -> BergError:
+        value = self._properties.get(key, "")
+        return BergError(ErrorCode.OPTION, f"The table property '{key}' is '{value}': it takes {takes}.", hint=hint)
+
+    def whole(self, key: str, default: int, *, least: int) -> int:
+        text = self._properties.get(key)
+        if text is None:
+            return default
+        if not (text.strip().isascii() and text.strip().isdigit()) or int(text) < least:
+            raise self.wrong(key, f"a whole number of at least {least}")
+        return int(text)
+
+    def boolean(self, key: str, default: bool) -> bool:
+        text = self._properties.get(key)
+        if text is None:
+            return default
+        if text.lower() not in ("true", "false"):
+            raise self.wrong(key, "true or false")
+        return text.lower() == "true"
+
+    def one_of(self, key: str, default: str, known: Mapping[str, str]) -> str:
+        text = self._properties.get(key, default).lower()
+        if text not in known:
+            raise self.wrong(key, ", ".join(known), did_you_mean(text, known))
+        return known[text]
+
+    def level(self, key: str, codec: str) -> int | None:
+        text = self._properties.get(key)
+        if text is None or codec not in LEVELS:
+            return None
+        least, most = LEVELS[codec]
+        try:
+            level = int(text)
+        except ValueError:
+            level = least - 1
+        if not least <= level <= most:
+            raise self.wrong(key, f"a level of {codec}, {least} to {most}")
+        return level
+
+    def metrics(self, key: str) -> MetricsMode:
+        text = self._properties.get(key, f"truncate({DEFAULT_TRUNCATION})").strip().lower()
+        match text:
+            case "none":
+                return MetricsMode(counts=False, bounds=False)
+            case "counts":
+                return MetricsMode(bounds=False)
+            case "full":
+                return MetricsMode(length=None)
+        inner = text.removeprefix("truncate(").removesuffix(")")
+        if text == f"truncate({inner})" and inner.isascii() and inner.isdigit() and int(inner) > 0:
+            return MetricsMode(length=int(inner))
+        raise self.wrong(key, "none, counts, truncate(LENGTH) or full")
