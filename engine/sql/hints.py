@@ -8,8 +8,10 @@ from bergsql.engine.sql.parser.cursor import Cursor
 from bergsql.engine.sql.statements.base import Option, TableHint
 
 RUN_HINTS = frozenset(
-    "BROADCAST BROADCASTJOIN MAPJOIN MERGE SHUFFLE_MERGE MERGEJOIN SHUFFLE_HASH SHUFFLE_REPLICATE_NL COALESCE REPARTITION "
-    "REPARTITION_BY_RANGE REBALANCE NEST_LOOP LOOKUP STATE_TTL MULTI_JOIN".split()
+    (
+        "BROADCAST BROADCASTJOIN MAPJOIN MERGE SHUFFLE_MERGE MERGEJOIN SHUFFLE_HASH SHUFFLE_REPLICATE_NL COALESCE "
+        "REPARTITION REPARTITION_BY_RANGE REBALANCE NEST_LOOP LOOKUP STATE_TTL MULTI_JOIN"
+    ).split()
 )
 """Hints of Flink and Spark that only say how to run a query. They are accepted and have no effect."""
 

@@ -92,9 +92,10 @@ class Splitter:
         """The statements that end in ``text``; read them all before feeding more."""
         if self._buffer:
             self._forget()
-            self._buffer += text
-        else:
-            self._buffer = text
+        # One name only holds it while it grows: Python then grows it in place, and a long statement stays linear.
+        buffer, self._buffer = self._buffer, ""
+        buffer += text
+        self._buffer = buffer
         return self._scan(final=False)
 
     def finish(self) -> Iterator[SourceStatement]:

@@ -7,44 +7,50 @@ has been translated, renamed, case-folded or optimised. What it looks like (plan
 Calls
     Every call is ``exp.Anonymous(this=<name as written, str>, expressions=[…])``: aggregates, ``COUNT(*)`` (an
     ``exp.Star`` argument), ``IF(…)``, ``LEFT(…)``, ``DATE(x)`` and the constructors ``ROW(…)``, ``STRUCT(…)``,
-    ``NAMED_STRUCT(…)`` (in STRUCT alone an argument may be an ``exp.Alias``). No call ever is a typed node such as ``exp.Sum``; ``exp.func(name, *args, dialect="spark")``
-    builds one where that is wanted. ``ARRAY[a, b]`` is ``Anonymous ARRAY(a, b)`` and ``MAP['k', v]`` is ``Anonymous MAP('k', v)``,
-    just as Spark's ``array(…)`` and ``map(…)``. A dotted call ``c.system.bucket(4, x)`` is ``exp.Dot(…, Anonymous)``.
-    Around a call: ``exp.Distinct`` as the only argument (``COUNT(DISTINCT a, b)``), ``exp.Order`` around the last
-    argument (``LISTAGG(a ORDER BY b)``), ``exp.IgnoreNulls``/``exp.RespectNulls``, ``exp.Filter``, ``exp.WithinGroup``, ``exp.Window``.
-    Calls with words inside are calls with commas: ``SUBSTRING(x FROM 1 FOR 2)`` is ``SUBSTRING(x, 1, 2)``, ``POSITION(a IN b)``
-    is ``POSITION(a, b)``, ``OVERLAY(a PLACING b FROM 1 FOR 2)`` is ``OVERLAY(a, b, 1, 2)``, ``CEIL(x TO DAY)`` is ``CEIL(x, 'DAY')``
-    (a string literal), ``JSON_OBJECT(KEY 'k' VALUE v)`` is ``JSON_OBJECT('k', v)``. ``TRIM(BOTH c FROM x)`` is ``exp.Trim`` (``TRIM(x)``
-    and ``TRIM(a, b)`` are calls), ``EXTRACT(DAY FROM x)`` is ``exp.Extract``. Without parentheses, ``CURRENT_DATE``, ``CURRENT_TIMESTAMP``,
-    ``LOCALTIMESTAMP`` and the like are sqlglot's nodes (``exp.CurrentDate`` …). Units such as the DAY of
-    ``TIMESTAMPADD(DAY, 1, x)`` are columns.
+    ``NAMED_STRUCT(…)`` (in STRUCT alone an argument may be an ``exp.Alias``). No call ever is a typed node such as
+    ``exp.Sum``; ``exp.func(name, *args, dialect="spark")`` builds one where that is wanted. ``ARRAY[a, b]`` is
+    ``Anonymous ARRAY(a, b)`` and ``MAP['k', v]`` is ``Anonymous MAP('k', v)``, just as Spark's ``array(…)`` and
+    ``map(…)``. A dotted call ``c.system.bucket(4, x)`` is ``exp.Dot(…, Anonymous)``. Around a call: ``exp.Distinct``
+    as the only argument (``COUNT(DISTINCT a, b)``), ``exp.Order`` around the last argument (``LISTAGG(a ORDER BY
+    b)``), ``exp.IgnoreNulls``/``exp.RespectNulls``, ``exp.Filter``, ``exp.WithinGroup``, ``exp.Window``. Calls with
+    words inside are calls with commas: ``SUBSTRING(x FROM 1 FOR 2)`` is ``SUBSTRING(x, 1, 2)``, ``POSITION(a IN b)``
+    is ``POSITION(a, b)``, ``OVERLAY(a PLACING b FROM 1 FOR 2)`` is ``OVERLAY(a, b, 1, 2)``, ``CEIL(x TO DAY)`` is
+    ``CEIL(x, 'DAY')`` (a string literal), ``JSON_OBJECT(KEY 'k' VALUE v)`` is ``JSON_OBJECT('k', v)``. ``TRIM(BOTH c
+    FROM x)`` is ``exp.Trim`` (``TRIM(x)`` and ``TRIM(a, b)`` are calls), ``EXTRACT(DAY FROM x)`` is ``exp.Extract``.
+    Without parentheses, ``CURRENT_DATE``, ``CURRENT_TIMESTAMP``, ``LOCALTIMESTAMP`` and the like are sqlglot's nodes
+    (``exp.CurrentDate`` …). Units such as the DAY of ``TIMESTAMPADD(DAY, 1, x)`` are columns.
 Types
     ``CAST(x AS T)``, ``TRY_CAST(x AS T)`` and ``x::T`` are ``exp.Cast``/``exp.TryCast`` whose ``to`` is an opaque
-    ``exp.DataType``: :func:`declared_type` gives our :class:`DataType` of it (parsed by type_names, so both
-    flavours' names and ``ROW<…>``, ``TIMESTAMP_LTZ(3)``, ``BYTES``, ``INTERVAL DAY`` work; TIMESTAMP is by flavour).
+    ``exp.DataType``: :func:`declared_type` gives our :class:`DataType` of it (parsed by type_names, so both flavours'
+    names and ``ROW<…>``, ``TIMESTAMP_LTZ(3)``, ``BYTES``, ``INTERVAL DAY`` work; TIMESTAMP is by flavour).
 Literals
-    ``DATE '…'``, ``TIME '…'``, ``TIMESTAMP '…'``, ``TIMESTAMP_NTZ '…'``, ``TIMESTAMP_LTZ '…'`` are ``exp.Cast`` of a string with
-    ``meta["literal"] is True``; in flink the type's precision is the number of fraction digits written. Spark's ``1L``, ``1S``, ``1Y``, ``1.0D``,
-    ``1.0F``, ``1.5BD`` are ``exp.Cast`` of a number, ``meta["literal"]`` too. ``X'0aff'`` is ``exp.HexString(this="0aff")``. Intervals are
-    ``exp.Interval``, ``this`` always a string if it was a literal: ``INTERVAL '3' DAY``, ``interval 1 month``, ``INTERVAL '1-2' YEAR TO MONTH`` (its unit an ``exp.IntervalSpan``), spark ``interval '1 day 2 hours'``
-    (no unit). Strings are unescaped values. ``?`` is refused.
+    ``DATE '…'``, ``TIME '…'``, ``TIMESTAMP '…'``, ``TIMESTAMP_NTZ '…'``, ``TIMESTAMP_LTZ '…'`` are ``exp.Cast`` of a
+    string with ``meta["literal"] is True``; in flink the type's precision is the number of fraction digits written.
+    Spark's ``1L``, ``1S``, ``1Y``, ``1.0D``, ``1.0F``, ``1.5BD`` are ``exp.Cast`` of a number, ``meta["literal"]``
+    too. ``X'0aff'`` is ``exp.HexString(this="0aff")``. Intervals are ``exp.Interval``, ``this`` always a string if it
+    was a literal: ``INTERVAL '3' DAY``, ``interval 1 month``, ``INTERVAL '1-2' YEAR TO MONTH`` (its unit an
+    ``exp.IntervalSpan``), spark ``interval '1 day 2 hours'`` (no unit). Strings are unescaped values. ``?`` is
+    refused.
 Operators
-    ``a || b`` ``exp.DPipe``; ``<=>`` ``exp.NullSafeEQ``; ``a DIV b`` ``exp.IntDiv``; ``/`` ``exp.Div``; ``%`` ``exp.Mod``; RLIKE ``exp.RegexpLike``;
-    ``a[i]`` ``exp.Bracket`` with the index as written; ``x -> f(x)`` ``exp.Lambda``, whose own variables are bare identifiers. ``a IS NULL`` binds
-    below comparison in both flavours; INTERSECT binds tighter than UNION.
+    ``a || b`` ``exp.DPipe``; ``<=>`` ``exp.NullSafeEQ``; ``a DIV b`` ``exp.IntDiv``; ``/`` ``exp.Div``; ``%``
+    ``exp.Mod``; RLIKE ``exp.RegexpLike``; ``a[i]`` ``exp.Bracket`` with the index as written; ``x -> f(x)``
+    ``exp.Lambda``, whose own variables are bare identifiers. ``a IS NULL`` binds below comparison in both flavours;
+    INTERSECT binds tighter than UNION.
 Tables
-    ``exp.Table(this, db, catalog)`` of ``exp.Identifier`` parts as written (more than three parts: ``this`` is an ``exp.Dot``).
-    ``t$snapshots`` in or out of back quotes is one identifier. ``VERSION AS OF v``, ``FOR [SYSTEM_]VERSION AS OF v``, ``TIMESTAMP AS OF x``, ``FOR
-    SYSTEM_TIME AS OF x`` are ``table.args["version"]``: ``exp.Version(this="VERSION"|"TIMESTAMP", kind="AS OF", expression)``.
-    ``FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))`` is an ``exp.Table`` whose ``this`` is ``Anonymous TABLE(Anonymous TUMBLE(…))``; its
-    table argument is ``Anonymous TABLE(<column t>, <columns of PARTITION BY …>)``, its descriptor ``Anonymous DESCRIPTOR(<columns>)``; named
-    arguments are ``exp.Kwarg``. ``LATERAL TABLE(f(x)) AS t(y)`` is ``exp.Lateral`` of the same, ``UNNEST(…)`` is ``exp.Unnest``, ``LATERAL VIEW`` is sqlglot's.
-    ``VALUES (…), (…)`` is ``exp.Values`` of ``exp.Tuple`` (``VALUES ROW(1, 2)`` and ``VALUES 1, 2`` too); ``TABLE t`` is ``SELECT * FROM t``. In spark,
-    a comma between tables is a CROSS join, as Spark reads it.
+    ``exp.Table(this, db, catalog)`` of ``exp.Identifier`` parts as written (more than three parts: ``this`` is an
+    ``exp.Dot``). ``t$snapshots`` in or out of back quotes is one identifier. ``VERSION AS OF v``, ``FOR
+    [SYSTEM_]VERSION AS OF v``, ``TIMESTAMP AS OF x``, ``FOR SYSTEM_TIME AS OF x`` are ``table.args["version"]``:
+    ``exp.Version(this="VERSION"|"TIMESTAMP", kind="AS OF", expression)``. ``FROM TABLE(TUMBLE(TABLE t,
+    DESCRIPTOR(ts), INTERVAL '1' HOUR))`` is an ``exp.Table`` whose ``this`` is ``Anonymous TABLE(Anonymous
+    TUMBLE(…))``; its table argument is ``Anonymous TABLE(<column t>, <columns of PARTITION BY …>)``, its descriptor
+    ``Anonymous DESCRIPTOR(<columns>)``; named arguments are ``exp.Kwarg``. ``LATERAL TABLE(f(x)) AS t(y)`` is
+    ``exp.Lateral`` of the same, ``UNNEST(…)`` is ``exp.Unnest``, ``LATERAL VIEW`` is sqlglot's. ``VALUES (…), (…)``
+    is ``exp.Values`` of ``exp.Tuple`` (``VALUES ROW(1, 2)`` and ``VALUES 1, 2`` too); ``TABLE t`` is ``SELECT * FROM
+    t``. In spark, a comma between tables is a CROSS join, as Spark reads it.
 Hints
     are not in the tree. ``/*+ OPTIONS(…) */`` behind a table is in ``Query.hints``: ``hint.after`` equals
-    ``table_name_span(table).end`` of the ``exp.Table`` it belongs to. Hints behind SELECT that only say how to run (BROADCAST …)
-    are checked by name and dropped.
+    ``table_name_span(table).end`` of the ``exp.Table`` it belongs to. Hints behind SELECT that only say how to run
+    (BROADCAST …) are checked by name and dropped.
 Places
     Identifiers, calls, literals, stars and types carry offsets into the *statement's* text (not the query's):
     :func:`span_of` gives a node's span, or that of its first part that has one.
@@ -65,7 +71,7 @@ from sqlglot.tokenizer_core import TokenType
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.lexer import Token, TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, shown, token_span
-from bergsql.engine.sql.parser.sqlglot_tokens import CALL, KEYWORDS, Converter, TypeUse
+from bergsql.engine.sql.parser.sqlglot_tokens import CALL, CAST_MARK, KEYWORDS, Converter, TypeUse
 from bergsql.engine.sql.statements.base import Expression, Query, TableHint
 from bergsql.engine.sql.types import DataType
 
@@ -238,31 +244,45 @@ def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
                 node.set("this", name[1:])
         elif isinstance(node, exp.Anonymous):
             name = node.args["this"]
-            name = name.args["this"] if isinstance(name, exp.Identifier) else name
-            node.set("this", name[1:] if name[:1] == CALL else name)
-        elif isinstance(node, exp.Cast):
-            restored = _restored_cast(node, types)
+            if name.__class__ is not str:
+                name = name.args["this"]
+            if name[:1] == CAST_MARK:
+                cast = _made_cast(node, name[1:], types)
+                if node is tree:
+                    tree = cast
+                else:
+                    node.replace(cast)
+            else:
+                node.set("this", name[1:] if name[:1] == CALL else name)
+        elif isinstance(node, exp.Cast):  # x::T, of which Spark's parser makes a TRY_CAST
+            use = types[int(node.args["to"].expressions[0].name)]
+            cast = exp.Cast(this=node.this, to=_opaque(use))
             if node is tree:
-                tree = restored
+                tree = cast
+            else:
+                node.replace(cast)
     return tree
 
 
-def _restored_cast(node: exp.Cast, types: list[TypeUse]) -> exp.Cast:
-    target = node.args["to"]
-    use = types[int(target.expressions[0].name)]
+def _made_cast(call: exp.Anonymous, name: str, types: list[TypeUse]) -> exp.Cast:
+    """The cast that the marked ``call`` stands for."""
+    arguments = call.expressions
+    if len(arguments) != 2 or isinstance(arguments[0], (exp.Alias, exp.Star)):
+        span = span_of(call)
+        raise BergError(ErrorCode.SYNTAX, f"{name} needs one expression, AS and a type.", span=span)
+    use = types[int(arguments[1].name)]
+    made = (exp.TryCast if name == "TRY_CAST" else exp.Cast)(this=arguments[0], to=_opaque(use))
+    made.update_positions(call)
+    if use.literal:
+        made.meta["literal"] = True
+    return made
+
+
+def _opaque(use: TypeUse) -> exp.DataType:
     opaque = exp.DataType(this=exp.DType.USERDEFINED, kind=use.type.kind.value)
     opaque.meta[TYPE_META] = use.type
-    opaque.update_positions(line=use.span.start, col=use.span.end, start=use.span.start, end=use.span.end - 1)
-    target.replace(opaque)
-    if isinstance(node, exp.TryCast) and not node.args.get("safe"):  # Spark's parser makes every CAST a TRY_CAST
-        strict = exp.Cast(this=node.this, to=opaque)
-        strict._meta = node._meta
-        node.replace(strict)
-        node = strict
-    if use.literal:
-        node.meta["literal"] = True
-        node.update_positions(line=use.span.start, col=use.span.end, start=use.span.start, end=use.span.end - 1)
-    return node
+    start, end = use.span.start, use.span.end
+    return opaque.update_positions(line=start, col=end, start=start, end=end - 1)
 
 
 def _check_query(tree: exp.Expr, tokens: list[Token]) -> None:

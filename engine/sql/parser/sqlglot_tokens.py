@@ -4,7 +4,8 @@ Only tokens are changed, never text, so every sqlglot token keeps its offsets in
 
 - A call's name gets the mark CALL in front, so that sqlglot takes it for a function it does not know; query.py takes
   the mark off the tree again. Without it, sqlglot would translate the call while parsing.
-- A type becomes ``DECIMAL(n)``, n being its place in ``types``; query.py puts the true type in.
+- ``CAST(x AS T)`` becomes a call ``CAST(x, n)`` marked with CAST_MARK, n being the place of T in ``types``; so does a
+  literal such as ``DATE '…'``. Behind ``::`` the type becomes ``DECIMAL(n)``. query.py makes casts of both.
 - ``line`` and ``col`` of a token hold its start and end offsets, so that a ParseError tells them.
 """
 
@@ -23,15 +24,16 @@ from bergsql.engine.sql.statements.base import TableHint
 from bergsql.engine.sql.types import DataType, Kind
 
 CALL = "\x01"
+CAST_MARK = "\x02"
 
 KEYWORDS: dict[str, TokenType] = {
     word: TokenType[word]
     for word in (
         "ALL AND ANTI ANY ASC BETWEEN CASE COLLATE CROSS CUBE CURRENT_CATALOG CURRENT_DATE CURRENT_SCHEMA CURRENT_TIME "
-        "CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FROM FULL "
-        "HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP NATURAL NOT "
-        "NULL OFFSET ON OR ORDINALITY OUTER OVER PIVOT QUALIFY RANGE RECURSIVE RIGHT RLIKE ROLLUP ROWS SELECT SEMI "
-        "SESSION_USER SOME TABLE THEN TRUE UNION UNNEST UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH"
+        "CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FROM "
+        "FULL HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP "
+        "NATURAL NOT NULL OFFSET ON OR ORDINALITY OUTER OVER PIVOT QUALIFY RANGE RECURSIVE RIGHT RLIKE ROLLUP ROWS "
+        "SELECT SEMI SESSION_USER SOME TABLE THEN TRUE UNION UNNEST UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH"
     ).split()
 } | {
     "AS": TokenType.ALIAS,
@@ -128,12 +130,12 @@ _SUFFIX_KINDS = {
 _NOTHING_BEHIND = frozenset(
     TokenType[name]
     for name in (
-        "ALIAS ALL AND ARROW BETWEEN CASE COMMA CROSS DISTINCT DIV DOT DPIPE ELSE EQ ESCAPE EXCEPT EXISTS FARROW FROM FULL "
-        "GROUP_BY GT GTE HAVING IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LT LTE MOD NATURAL NEQ NOT "
-        "NULLSAFE_EQ OFFSET ON OR ORDER_BY OVER PARTITION_BY PLUS DASH RIGHT RLIKE SELECT SLASH THEN UNION USING VALUES WHEN WHERE "
-        "WITH"
+        "ALIAS AND ARROW BETWEEN CASE COMMA CROSS DASH DISTINCT DIV DOT DPIPE ELSE EQ ESCAPE EXCEPT EXISTS FARROW FROM "
+        "FULL GROUP_BY GT GTE HAVING IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LT LTE MOD NATURAL "
+        "NEQ NOT NULLSAFE_EQ OFFSET ON OR ORDER_BY OVER PARTITION_BY PLUS RIGHT RLIKE SELECT SLASH THEN UNION USING "
+        "VALUES WHEN WHERE WITH"
     ).split()
-) - {TokenType.ALL}
+)
 """Tokens that cannot be the last of a query or of what stands in parentheses: sqlglot lets some of them pass."""
 
 _ENDS_OPERAND = frozenset(
@@ -291,7 +293,7 @@ class Converter:
             self._push(following, TokenType.R_PAREN, key)
             self._add(TokenType.L_PAREN, following, "(")
         elif key in ("CAST", "TRY_CAST") and following.key == "(":
-            self._add(TokenType.VAR, token, key)
+            self._add(TokenType.VAR, token, CAST_MARK + key)
             self._open_call(following, key)
         elif key == "TABLE" and (call or previous is TokenType.FARROW) and previous in _ARGUMENT_STARTS:
             self._table_argument(token)
@@ -368,8 +370,8 @@ class Converter:
         elif previous is TokenType.ALIAS and kind not in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
             kind = TokenType.VAR  # an alias may be any word
         elif key == "AS" and self.level.call in ("CAST", "TRY_CAST"):
-            self._add(kind, token, text)
-            self._type()
+            self._add(TokenType.COMMA, token, ",")
+            self._cast_type()
             return
         self._track(key, token)
         self._add(kind, token, text)
@@ -401,7 +403,7 @@ class Converter:
             return
         if key == "::":
             self._add(TokenType.DCOLON, token, "::")
-            self._type()
+            self._colon_type()
             return
         kind = _OPERATORS.get(key)
         if kind is None:
@@ -415,6 +417,8 @@ class Converter:
             if len(self.levels) == 1 or (opened == "(") is not (kind is TokenType.R_PAREN):
                 raise BergError(ErrorCode.SYNTAX, f"Unexpected '{key}'.", span=token.span)
             self._check_end()
+            if self.level.call in ("CAST", "TRY_CAST") and self.tokens[self.cursor.index - 1].key == "(":
+                raise self.cursor.expected((), "an expression")
             kind = self.level.close
             self.levels.pop()
             self.level = self.levels[-1]
@@ -462,21 +466,32 @@ class Converter:
 
     def _cast(self, token: Token, value: Token, kind: TokenType, use: TypeUse) -> None:
         start, end = token.start, value.end
-        self._emit(TokenType.VAR, start, end, "CAST")
+        self._emit(TokenType.VAR, start, end, CAST_MARK + "CAST")
         self._emit(TokenType.L_PAREN, start, end, "(")
         self._emit(kind, value.start, value.end, value.text)
-        self._emit(TokenType.ALIAS, start, end, "AS")
-        self._type_use(use)
+        self._emit(TokenType.COMMA, start, end, ",")
+        self._emit(TokenType.NUMBER, start, end, str(len(self.types)))
         self._emit(TokenType.R_PAREN, start, end, ")")
+        self.types.append(use)
 
-    def _type(self) -> None:
+    def _cast_type(self) -> None:
+        """The type behind AS, and the end of the CAST."""
+        use = self._type()
+        self._emit(TokenType.NUMBER, use.span.start, use.span.end, str(len(self.types)))
+        self.types.append(use)
+        if not self.cursor.at(")"):
+            raise self.cursor.expected((")",))
+
+    def _type(self) -> TypeUse:
         from bergsql.engine.sql.type_parser import parse_type_tokens
 
         start = self.cursor.token.start
         declared = parse_type_tokens(self.cursor)
-        self._type_use(TypeUse(declared, self.cursor.span_from(start)))
+        return TypeUse(declared, self.cursor.span_from(start))
 
-    def _type_use(self, use: TypeUse) -> None:
+    def _colon_type(self) -> None:
+        """The type behind ``::``."""
+        use = self._type()
         start, end = use.span.start, use.span.end
         self._emit(TokenType.DECIMAL, start, end, "DECIMAL")
         self._emit(TokenType.L_PAREN, start, end, "(")
