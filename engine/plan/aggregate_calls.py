@@ -1,0 +1,282 @@
+"""Aggregate and window functions: DISTINCT, ORDER BY, FILTER, IGNORE NULLS and OVER around a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.calls import bind_function, call_name, fit_arguments, result_type
+from bergsql.engine.plan.comparison import condition
+from bergsql.engine.plan.context import Context
+from bergsql.engine.sql.functions.model import Aggregate
+from bergsql.engine.sql.parser.query import span_of
+
+RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
+
+
+@dataclass(slots=True)
+class _Around:
+    """What is written around the arguments of a call."""
+
+    distinct: bool = False
+    order: list[str] = field(default_factory=list)
+    order_text: str = ""
+    ignore_nulls: bool = False
+    conditions: list[str] = field(default_factory=list)
+    filter_text: str = ""
+    over: str = ""
+    over_text: str = ""
+
+
+def bind_aggregate(
+    function: Aggregate,
+    name: str,
+    arguments: Sequence[exp.Expr],
+    node: exp.Expr,
+    context: Context,
+    over: exp.Expr | None,
+    around: _Around | None = None,
+) -> Bound:
+    """An aggregate function, or a window function when ``over`` follows."""
+    span = span_of(node)
+    around = around or _Around()
+    _check_place(function, name, context, over, span)
+    inner = replace(context, inside_aggregate=True, aggregates_allowed=False, windows_allowed=False)
+    if over is not None:
+        inner = replace(context, windows_allowed=False)  # the arguments of a window function may be aggregates
+    plain = _unwrap(arguments, inner, around)
+    bound = [_argument(a, inner) for a in plain]
+    context.found.aggregate = context.found.aggregate or over is None
+    text = f"{name.lower()}({'DISTINCT ' if around.distinct else ''}{', '.join(b.text for b in bound)})"
+    ready = fit_arguments(function.parameters, name, bound, context, span, [span_of(a) for a in plain])
+    if not function.keeps_nulls and ready:
+        around.conditions.append(f"{ready[0].sql} IS NOT NULL")
+    if over is not None:
+        around.over, around.over_text = window_sql(over, context, name.lower())
+
+    def call(duck: str, *sql: str) -> str:
+        return _written(duck, sql, around)
+
+    if isinstance(function.build, str):
+        sql = call(function.build, *(r.sql for r in ready))
+    else:
+        sql = function.build(call, ready, context)
+    if around.filter_text:
+        text += f" FILTER (WHERE {around.filter_text})"
+    nullable = function.name.split()[0] not in ("count", "row_number", "rank", "dense_rank", "ntile")
+    return Bound(sql, result_type(function.result, ready), text + around.over_text, nullable)
+
+
+def _check_place(function: Aggregate, name: str, context: Context, over: exp.Expr | None, span: Span | None) -> None:
+    upper = name.upper()
+    if over is not None:
+        if not context.windows_allowed:
+            where = "inside another aggregate" if context.clause == "SELECT" else f"in {context.clause}"
+            raise BergError(
+                ErrorCode.INVALID,
+                f"The window function {upper} cannot stand {where}.",
+                span=span,
+                hint="Compute it in a subquery, and use its column outside.",
+            )
+        return
+    if function.window_only:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{upper} is a window function: OVER (…) must follow it.",
+            span=span,
+            hint=f"{upper}() OVER (ORDER BY …)",
+        )
+    if not context.aggregates_allowed:
+        if context.inside_aggregate:
+            message = f"The aggregate function {upper} cannot stand inside another one."
+        else:
+            message = f"The aggregate function {upper} cannot stand in {context.clause}."
+        hint = "A condition on groups goes into HAVING." if context.clause == "WHERE" else None
+        raise BergError(ErrorCode.INVALID, message, span=span, hint=hint)
+
+
+def _unwrap(arguments: Sequence[exp.Expr], context: Context, around: _Around) -> list[exp.Expr]:
+    """The arguments without DISTINCT, ORDER BY and IGNORE NULLS around them."""
+    plain: list[exp.Expr] = []
+    for argument in arguments:
+        at = argument
+        while isinstance(at, exp.Distinct | exp.Order | exp.IgnoreNulls | exp.RespectNulls):
+            if isinstance(at, exp.Distinct):
+                around.distinct = True
+                plain.extend(at.expressions[:-1])
+                at = at.expressions[-1]
+            elif isinstance(at, exp.Order):
+                _add_order(at, context, around)
+                at = at.this
+            else:
+                around.ignore_nulls = isinstance(at, exp.IgnoreNulls)
+                at = at.this
+        plain.append(at)
+    return plain
+
+
+def _argument(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind
+
+    if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+        from bergsql.engine.plan.bound import INT
+
+        return Bound("*", INT, "1", False)
+    return bind(node, context)
+
+
+def _written(duck: str, arguments: Sequence[str], around: _Around) -> str:
+    distinct = "DISTINCT " if around.distinct else ""
+    order = f" ORDER BY {', '.join(around.order)}" if around.order else ""
+    nulls = " IGNORE NULLS" if around.ignore_nulls else ""
+    condition_sql = f" FILTER (WHERE {' AND '.join(around.conditions)})" if around.conditions else ""
+    over = f" OVER ({around.over})" if around.over_text else ""
+    return f"{duck}({distinct}{', '.join(arguments)}{order}{nulls}){condition_sql}{over}"
+
+
+# --- what stands around a call ----------------------------------------------------------------------------------------
+
+
+def bind_window(node: exp.Expr, context: Context) -> Bound:
+    """``call OVER …``"""
+    return _bind_around(node.this, context, node, _Around())
+
+
+def bind_wrapped(node: exp.Expr, context: Context) -> Bound:
+    """``call FILTER (WHERE …)``, ``call IGNORE NULLS``, ``call WITHIN GROUP (ORDER BY …)``."""
+    return _bind_around(node, context, None, _Around())
+
+
+def _bind_around(node: exp.Expr, context: Context, over: exp.Expr | None, around: _Around) -> Bound:
+    from bergsql.engine.plan.calls import find
+    from bergsql.engine.plan.expressions import bind
+
+    at = node
+    extra: list[exp.Expr] = []
+    inner = replace(context, inside_aggregate=True, aggregates_allowed=False, windows_allowed=False, clause="FILTER")
+    while not isinstance(at, exp.Anonymous):
+        if isinstance(at, exp.Filter):
+            where = at.expression.this
+            bound = condition(bind(where, inner), context, where, "FILTER")
+            around.conditions.append(bound.sql)
+            around.filter_text = bound.text
+        elif isinstance(at, exp.IgnoreNulls):
+            around.ignore_nulls = True
+        elif isinstance(at, exp.WithinGroup):
+            ordered = at.expression.expressions
+            extra = [o.this if isinstance(o, exp.Ordered) else o for o in ordered]
+            if len(ordered) != 1 or call_name(at.this).lower() not in ("percentile_cont", "percentile_disc", "mode"):
+                _add_order(at.expression, inner, around)
+                extra = []
+            elif isinstance(ordered[0], exp.Ordered) and ordered[0].args.get("desc"):
+                raise not_supported("WITHIN GROUP (ORDER BY … DESC)", span_of(ordered[0]))
+        elif not isinstance(at, exp.RespectNulls):
+            raise BergError(ErrorCode.INVALID, "OVER and FILTER follow a function.", span=span_of(at))
+        at = at.this
+    name = call_name(at)
+    function = find(name, context, span_of(at))
+    if not isinstance(function, Aggregate):
+        if over is not None and not extra and not around.conditions:
+            return bind_function(name, at.expressions, at, context, over)
+        raise BergError(ErrorCode.INVALID, f"{name.upper()} is no aggregate function.", span=span_of(at))
+    return bind_aggregate(function, name, [*extra, *at.expressions], at, context, over, around)
+
+
+def _add_order(order: exp.Expr, context: Context, around: _Around) -> None:
+    keys = [order_key(o, context) for o in order.expressions]
+    around.order = [sql for sql, _ in keys]
+    around.order_text = ", ".join(text for _, text in keys)
+
+
+def order_key(node: exp.Expr, context: Context, bound: Bound | None = None) -> tuple[str, str]:
+    """An ORDER BY key as SQL and as Spark's text. NULL comes first ascending and last descending, in both flavours."""
+    from bergsql.engine.plan.expressions import bind
+
+    inner = node.this if isinstance(node, exp.Ordered) else node
+    descending = bool(node.args.get("desc")) if isinstance(node, exp.Ordered) else False
+    first = node.args.get("nulls_first") if isinstance(node, exp.Ordered) else None
+    nulls_first = (not descending) if first is None else bool(first)
+    bound = bound or bind(inner, context)
+    tail = f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+    return f"{bound.sql} {tail}", f"{bound.text} {tail}"
+
+
+# --- OVER -------------------------------------------------------------------------------------------------------------
+
+
+def window_sql(node: exp.Expr, context: Context, function: str) -> tuple[str, str]:
+    """What stands in ``OVER (…)``, and Spark's text of it with a blank in front."""
+    from bergsql.engine.plan.expressions import bind
+
+    inner = replace(context, windows_allowed=False, clause="OVER")
+    partition, order, spec = _window_parts(node, context)
+    keys = [bind(p, inner) for p in partition]
+    ordered = [order_key(o, inner) for o in order]
+    sql: list[str] = []
+    text: list[str] = []
+    if keys:
+        sql.append(f"PARTITION BY {', '.join(k.sql for k in keys)}")
+        text.append(f"PARTITION BY {', '.join(k.text for k in keys)}")
+    if ordered:
+        sql.append(f"ORDER BY {', '.join(k for k, _ in ordered)}")
+        text.append(f"ORDER BY {', '.join(t for _, t in ordered)}")
+    if spec is not None:
+        frame = _frame(spec, inner)
+        sql.append(frame)
+        text.append(frame)
+    elif function in RANKS:
+        text.append("ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+    elif ordered:
+        text.append("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+    else:
+        text.append("ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
+    return " ".join(sql), f" OVER ({' '.join(text)})"
+
+
+def _window_parts(node: exp.Expr, context: Context) -> tuple[list[exp.Expr], list[exp.Expr], exp.Expr | None]:
+    partition = list(node.args.get("partition_by") or [])
+    order_node = node.args.get("order")
+    order = list(order_node.expressions) if order_node is not None else []
+    spec = node.args.get("spec")
+    alias = node.args.get("alias")
+    if alias is not None:
+        name = str(alias.this)
+        named = context.windows.get(context.scope.fold(name))
+        if named is None:
+            raise BergError(
+                ErrorCode.NOT_FOUND,
+                f"There is no window '{name}'.",
+                span=span_of(alias),
+                hint=did_you_mean(name, context.windows) or "WINDOW name AS (…) behind HAVING names one.",
+            )
+        base_partition, base_order, base_spec = _window_parts(named, context)
+        partition, order, spec = partition or base_partition, order or base_order, spec or base_spec
+    return partition, order, spec
+
+
+_BOUNDS = {"UNBOUNDED", "CURRENT ROW"}
+
+
+def _frame(spec: exp.Expr, context: Context) -> str:
+    kind = str(spec.args.get("kind") or "ROWS").upper()
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"), context)
+    end = spec.args.get("end")
+    if end is None:
+        return f"{kind} {start}" if kind == "GROUPS" else f"{kind} BETWEEN {start} AND CURRENT ROW"
+    return f"{kind} BETWEEN {start} AND {_bound(end, spec.args.get('end_side'), context)}"
+
+
+def _bound(value: object, side: object, context: Context) -> str:
+    from bergsql.engine.plan.expressions import bind
+
+    if isinstance(value, exp.Var):
+        value = str(value.this)
+    if isinstance(value, str):
+        word = value.upper()
+        return word if word == "CURRENT ROW" else f"{word} {str(side or '').upper()}".strip()
+    assert isinstance(value, exp.Expr)
+    return f"{bind(value, context).sql} {str(side or 'PRECEDING').upper()}"

@@ -1,0 +1,218 @@
+"""``+ - * / % DIV``, unary minus and bit operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.plan import integers
+from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, Bound
+from bergsql.engine.plan.casts import coerce, convert, type_text
+from bergsql.engine.plan.coercion import (
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    TEXTS,
+    arithmetic_decimal,
+    as_decimal,
+    wider_integer,
+)
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.date_arithmetic import date_arithmetic
+from bergsql.engine.plan.decimals import decimal_operation
+from bergsql.engine.plan.literals import negated
+from bergsql.engine.plan.sql_text import failure, let
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import DataType, Kind
+
+DIVISION_BY_ZERO = "Division by zero."
+
+SYMBOLS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+}
+
+
+def bind_arithmetic(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    """A binary operator on two bound operands."""
+    symbol = SYMBOLS[type(node)]
+    text = f"({a.text} {symbol} {b.text})"
+    found = date_arithmetic(symbol, a, b, context)
+    if found is not None:
+        return found
+    a, b = _numeric(a, b, context, node), _numeric(b, a, context, node)
+    result = _operate(symbol, a, b, context)
+    result.text = text
+    result.volatile = result.volatile or a.volatile or b.volatile
+    return result
+
+
+def _numeric(bound: Bound, other: Bound, context: Context, node: exp.Expr) -> Bound:
+    """An operand as a number: text becomes DOUBLE in Spark, NULL the other's type."""
+    kind = bound.type.kind
+    if kind in NUMBERS:
+        return bound
+    if kind is Kind.NULL:
+        return coerce(bound, other.type if other.type.kind in NUMBERS else DOUBLE, context)
+    if kind in TEXTS and context.spark:
+        return coerce(bound, DOUBLE, context)
+    symbol = SYMBOLS[type(node)]
+    raise type_error(
+        f"'{symbol}' does not work on {type_text(bound.type, context.flavour)}.",
+        span_of(node),
+        f"CAST(… AS {'INT' if kind in TEXTS else 'STRING'}) converts it.",
+    )
+
+
+def _operate(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
+    if symbol == "div":
+        return _integral_division(a, b, context)
+    kinds = {a.type.kind, b.type.kind}
+    if symbol == "/" and context.spark and kinds <= set(INTEGERS):
+        return _spark_division(convert(a, DOUBLE, context), convert(b, DOUBLE, context))
+    if kinds & FLOATS:
+        return _float_operation(symbol, a, b, context)
+    if Kind.DECIMAL in kinds:
+        return _decimal_operation(symbol, a, b, context)
+    return _integer_operation(symbol, a, b, context)
+
+
+def _nullable(a: Bound, b: Bound) -> bool:
+    return a.nullable or b.nullable
+
+
+def _nonzero(bound: Bound) -> bool:
+    return isinstance(bound.constant, int | float) and bound.constant != 0
+
+
+def _float_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
+    single = {a.type.kind, b.type.kind} <= {Kind.FLOAT, *INTEGERS}
+    type_ = DataType(Kind.FLOAT) if single and not (symbol == "/" and context.spark) else DOUBLE
+    a, b = convert(a, type_, context), convert(b, type_, context)
+    if symbol == "/" and context.spark:
+        return _spark_division(a, b)
+    if symbol == "%" and context.spark and not _nonzero(b):
+        return Bound(f"({a.sql} % nullif({b.sql}, 0))", type_, "")
+    return Bound(f"({a.sql} {symbol} {b.sql})", type_, "", _nullable(a, b))
+
+
+def _spark_division(a: Bound, b: Bound) -> Bound:
+    """Division of doubles: by zero it is NULL."""
+    if _nonzero(b):
+        return Bound(f"({a.sql} / {b.sql})", DOUBLE, "", _nullable(a, b))
+    return Bound(f"({a.sql} / nullif({b.sql}, 0))", DOUBLE, "")
+
+
+def _decimal_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
+    x, y = as_decimal(a, context.flavour), as_decimal(b, context.flavour)
+    type_ = arithmetic_decimal(symbol, x, y)
+    sql = decimal_operation(symbol, (a, x), (b, y), type_, context)
+    return Bound(sql, type_, "", volatile="error(" in sql)
+
+
+def _integer_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
+    type_ = wider_integer(a.type, b.type)
+    a, b = convert(a, type_, context), convert(b, type_, context)
+    volatile = a.volatile or b.volatile
+    if symbol in "+-*":
+        if isinstance(a.constant, int) and isinstance(b.constant, int):
+            exact = {"+": a.constant + b.constant, "-": a.constant - b.constant, "*": a.constant * b.constant}[symbol]
+            cut = integers.wrap_int(exact, type_.kind)
+            # Plain where it is right: DuckDB folds it, and shows it in a plan as it was written.
+            if cut == exact and type_.kind is Kind.INT:
+                return Bound(f"({a.sql} {symbol} {b.sql})", type_, "", False, cut)
+        return Bound(integers.arithmetic(symbol, a.sql, b.sql, type_, volatile=volatile), type_, "", _nullable(a, b))
+    operator = "//" if symbol == "/" else "%"
+    return _divided(operator, a, b, type_, context)
+
+
+def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Context) -> Bound:
+    """``//`` or ``%`` on integers: by zero it is NULL in Spark, an error in Flink."""
+    name = integers.SQL_NAMES[type_.kind]
+    if _nonzero(b):
+        return Bound(f"CAST({a.sql} {operator} {b.sql} AS {name})", type_, "", _nullable(a, b))
+    if context.spark:
+        return Bound(f"CAST({a.sql} {operator} nullif({b.sql}, 0) AS {name})", type_, "")
+    sql = let(
+        b.sql,
+        lambda d: f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE CAST({a.sql} {operator} {d} AS {name}) END",
+    )
+    return Bound(sql, type_, "", _nullable(a, b), volatile=True)
+
+
+def _integral_division(a: Bound, b: Bound, context: Context) -> Bound:
+    """Spark's DIV: a BIGINT, cut towards zero."""
+    if {a.type.kind, b.type.kind} <= set(INTEGERS):
+        return _divided("//", convert(a, BIGINT, context), convert(b, BIGINT, context), BIGINT, context)
+    quotient = _operate("/", a, b, context)
+    return convert(quotient, BIGINT, context)
+
+
+def bind_negation(node: exp.Expr, context: Context) -> Bound:
+    """Unary minus."""
+    from bergsql.engine.plan.expressions import bind
+
+    operand = bind(node.this, context)
+    literal = negated(operand) if not isinstance(node.this, exp.Paren) else None
+    if literal is not None:
+        return literal
+    text = f"(- {operand.text})"
+    kind = operand.type.kind
+    if kind in (Kind.INTERVAL_DAY_TIME, Kind.INTERVAL_YEAR_MONTH):
+        return replace(operand, sql=f"(- {operand.sql})", text=text, name=None)
+    operand = _numeric(operand, operand, context, _as_minus(node))
+    if operand.type.kind in INTEGERS:
+        sql = integers.negated(operand.sql, operand.type, volatile=operand.volatile)
+    else:
+        sql = f"(- {operand.sql})"
+    return Bound(sql, operand.type, text, operand.nullable, volatile=operand.volatile)
+
+
+def _as_minus(node: exp.Expr) -> exp.Expr:
+    return exp.Sub(this=node.this, expression=node.this)
+
+
+def bind_bits(symbol: str, duck: str) -> Callable[[exp.Expr, Bound, Bound, Context], Bound]:
+    """``&``, ``|`` or ``^`` on integers."""
+
+    def bind_it(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+        for operand in (a, b):
+            if operand.type.kind not in (*INTEGERS, Kind.NULL):
+                raise type_error(
+                    f"'{symbol}' does not work on {type_text(operand.type, context.flavour)}.", span_of(node)
+                )
+        if a.type.kind is Kind.NULL:
+            a = coerce(a, b.type if b.type.kind in INTEGERS else INT, context)
+        if b.type.kind is Kind.NULL:
+            b = coerce(b, a.type, context)
+        type_ = wider_integer(a.type, b.type)
+        a, b = coerce(a, type_, context), coerce(b, type_, context)
+        return Bound(
+            duck.format(a.sql, b.sql),
+            type_,
+            f"({a.text} {symbol} {b.text})",
+            _nullable(a, b),
+            volatile=a.volatile or b.volatile,
+        )
+
+    return bind_it
+
+
+def bind_bit_not(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind
+
+    operand = bind(node.this, context)
+    if operand.type.kind not in INTEGERS:
+        raise type_error(f"'~' does not work on {type_text(operand.type, context.flavour)}.", span_of(node))
+    return Bound(f"(~ {operand.sql})", operand.type, f"(~ {operand.text})", operand.nullable)
+
+
+def zero_division(span: Span | None) -> BergError:
+    return BergError(ErrorCode.EXECUTION, DIVISION_BY_ZERO, span=span)

@@ -1,0 +1,76 @@
+"""A bound expression: DuckDB SQL with its type, as planning builds it from a parsed tree.
+
+Planning writes DuckDB's SQL itself, node by node. So a node, a function or a table that planning does not know never
+reaches DuckDB, and the type of every expression is known where a flavour's meaning depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.table.predicate import Predicate
+
+NOT_CONSTANT: Final = object()
+"""Marks a bound expression whose value is not known while planning."""
+
+NULL = DataType(Kind.NULL)
+BOOLEAN = DataType(Kind.BOOLEAN)
+INT = DataType(Kind.INT)
+BIGINT = DataType(Kind.BIGINT)
+DOUBLE = DataType(Kind.DOUBLE)
+STRING = DataType(Kind.STRING)
+BYTES = DataType(Kind.BYTES)
+DATE = DataType(Kind.DATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The column of a scan that an expression is, unchanged: what a pushed predicate may be about."""
+
+    slot: int
+    column: str
+
+
+@dataclass(slots=True)
+class Bound:
+    """``sql`` stands alone (it is in parentheses where it must be)."""
+
+    sql: str
+    type: DataType
+    text: str
+    """Spark's text of it: the name of an unnamed column."""
+    nullable: bool = True
+    constant: object = NOT_CONSTANT
+    """The value of a literal, as :data:`bergsql.engine.result.Row` has it (dates and times included)."""
+    name: str | None = None
+    """The name of the column or field it is, if it is one."""
+    origin: Origin | None = None
+    predicates: dict[int, Predicate] = field(default_factory=dict)
+    """What must hold on each scan (by slot) where this condition is true. Never stronger than the condition."""
+    exact: bool = False
+    """True when ``predicates`` says all that the condition says: only then may it be negated."""
+    volatile: bool = False
+    """True when two evaluations may differ (``rand()``)."""
+
+    @property
+    def is_constant(self) -> bool:
+        return self.constant is not NOT_CONSTANT
+
+    @property
+    def is_null(self) -> bool:
+        return self.constant is None
+
+
+def identifier(name: str) -> str:
+    """``name`` quoted for DuckDB."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string_literal(text: str) -> str:
+    """``text`` as a DuckDB string; a NUL character, which DuckDB's lexer refuses, is made by ``chr(0)``."""
+    quoted = "'" + text.replace("'", "''") + "'"
+    return quoted if "\0" not in quoted else "(" + quoted.replace("\0", "' || chr(0) || '") + ")"

@@ -1,0 +1,297 @@
+"""Function calls: found by name in the flavour's functions, their arguments bound and coerced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, NULL, STRING, Bound
+from bergsql.engine.plan.casts import coerce, type_text
+from bergsql.engine.plan.coercion import NUMBERS, STAMPS, TEXTS, common_type
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
+from bergsql.engine.sql.functions.registry import functions
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.sql.functions.model import Result
+
+_TYPES = {"t": STRING, "i": INT, "l": BIGINT, "d": DOUBLE, "b": BOOLEAN, "x": BYTES, "D": DATE}
+_WORDS = {
+    "t": "text",
+    "i": "a whole number",
+    "l": "a whole number",
+    "d": "a number",
+    "n": "a number",
+    "b": "a condition",
+    "x": "bytes",
+    "D": "a date",
+    "S": "a timestamp",
+    "A": "an array",
+    "M": "a map",
+}
+
+
+def bind_call(node: exp.Expr, context: Context) -> Bound:
+    """A call as it was written: ``exp.Anonymous``."""
+    return bind_function(call_name(node), node.expressions, node, context)
+
+
+def call_name(node: exp.Expr) -> str:
+    return str(node.this if isinstance(node.this, str) else node.this.name)
+
+
+def find(name: str, context: Context, span: Span | None) -> Function:
+    """The function of that name.
+
+    :raises BergError: NOT_FOUND, with the nearest name as hint.
+    """
+    known = functions(context.flavour)
+    found = known.get(name.lower())
+    if found is not None:
+        return found
+    raise BergError(
+        ErrorCode.NOT_FOUND,
+        f"There is no function '{name}' in the {context.flavour.value} dialect.",
+        span=span,
+        hint=did_you_mean(name, known),
+    )
+
+
+def bind_function(
+    name: str, arguments: Sequence[exp.Expr], node: exp.Expr, context: Context, over: exp.Expr | None = None
+) -> Bound:
+    """A call of ``name``; ``over``: the window that follows it."""
+    from bergsql.engine.plan.aggregate_calls import bind_aggregate
+
+    span = span_of(node)
+    function = find(name, context, span)
+    if isinstance(function, Aggregate):
+        return bind_aggregate(function, name, arguments, node, context, over)
+    if over is not None:
+        raise BergError(ErrorCode.INVALID, f"{name.upper()} is no window function: OVER cannot follow it.", span=span)
+    if isinstance(function, Special):
+        return function.bind(node, context)
+    from bergsql.engine.plan.expressions import bind
+
+    bound = [bind(a, context) for a in arguments]
+    result = apply_scalar(function, name, bound, context, span, [span_of(a) for a in arguments])
+    return result
+
+
+def apply_scalar(
+    function: Scalar,
+    name: str,
+    bound: list[Bound],
+    context: Context,
+    span: Span | None,
+    spans: Sequence[Span | None] = (),
+) -> Bound:
+    """A scalar function of bound arguments."""
+    text = f"{name.lower()}({', '.join(b.text for b in bound)})"
+    volatile = function.volatile or any(b.volatile for b in bound)
+    ready = fit_arguments(function.parameters, name, bound, context, span, spans)
+    if callable(function.sql):
+        made = function.sql(ready, context)
+        if isinstance(made, Bound):
+            made.text = made.text or text
+            made.volatile = made.volatile or volatile
+            return made
+        sql = made
+    else:
+        sql = fill(function.sql, [b.sql for b in ready])
+    return Bound(sql, result_type(function.result, ready), text, volatile=volatile)
+
+
+def fill(template: str, arguments: Sequence[str]) -> str:
+    """The template with its arguments. Their text is never looked at for marks of its own."""
+    parts: list[str] = []
+    rest = template
+    while True:
+        before, mark, after = rest.partition("{")
+        parts.append(before)
+        if not mark:
+            return "".join(parts)
+        key, _, rest = after.partition("}")
+        parts.append(", ".join(arguments) if key == "*" else arguments[int(key)])
+
+
+def result_type(result: Result, arguments: Sequence[Bound]) -> DataType:
+    if isinstance(result, DataType):
+        return result
+    if isinstance(result, int):
+        return arguments[result].type
+    if callable(result):
+        return result(arguments)
+    return next((a.type for a in arguments if a.type.kind is not Kind.NULL), NULL)
+
+
+def _codes(parameters: str) -> list[tuple[str, str]]:
+    codes: list[tuple[str, str]] = []
+    for letter in parameters:
+        if letter in "?*+":
+            codes[-1] = (codes[-1][0], letter)
+        else:
+            codes.append((letter, ""))
+    return codes
+
+
+def fit_arguments(
+    parameters: str,
+    name: str,
+    bound: list[Bound],
+    context: Context,
+    span: Span | None,
+    spans: Sequence[Span | None] = (),
+) -> list[Bound]:
+    """The arguments as the parameters want them.
+
+    :raises BergError: ARITY or TYPE.
+    """
+    codes = _codes(parameters)
+    least = sum(1 for _, many in codes if many in ("", "+"))
+    open_end = bool(codes) and codes[-1][1] in ("*", "+")
+    if len(bound) < least or (len(bound) > len(codes) and not open_end):
+        raise _arity(name, len(bound), least, None if open_end else len(codes), span)
+    letters = [codes[min(i, len(codes) - 1)][0] for i in range(len(bound))]
+    ready = [
+        _fit(b, letter, name, context, spans[i] if i < len(spans) else span)
+        for i, (b, letter) in enumerate(zip(bound, letters, strict=True))
+    ]
+    shared = [i for i, letter in enumerate(letters) if letter == "c"]
+    if len(shared) > 1:
+        for i, value in zip(shared, _common([ready[i] for i in shared], name, context, span), strict=True):
+            ready[i] = value
+    return ready
+
+
+def _arity(name: str, given: int, least: int, most: int | None, span: Span | None) -> BergError:
+    wanted = str(least) if most == least else f"{least} or more" if most is None else f"{least} to {most}"
+    noun = "argument" if wanted == "1" else "arguments"
+    return BergError(ErrorCode.ARITY, f"{name.upper()} takes {wanted} {noun}, not {given}.", span=span)
+
+
+def _common(values: list[Bound], name: str, context: Context, span: Span | None) -> list[Bound]:
+    shared = NULL
+    for value in values:
+        found = common_type(shared, value.type, context.flavour)
+        if found is None:
+            a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
+            raise type_error(f"The arguments of {name.upper()} mix {a} and {b}.", span)
+        shared = found
+    return [coerce(v, shared, context, span) for v in values]
+
+
+def _fit(bound: Bound, code: str, name: str, context: Context, span: Span | None) -> Bound:
+    kind = bound.type.kind
+    if code in "ac" or code == "L":
+        return bound
+    if code == "n":
+        if kind in NUMBERS:
+            return bound
+        if kind is Kind.NULL or (kind in TEXTS and context.spark):
+            return coerce(bound, DOUBLE, context)
+    elif code == "S":
+        if kind in STAMPS:
+            return bound
+        if kind in (Kind.DATE, Kind.NULL) or (kind in TEXTS):
+            wanted = Kind.TIMESTAMP_LTZ if context.spark else Kind.TIMESTAMP
+            return coerce(bound, DataType(wanted, 6), context, span)
+    elif code in "AM":
+        if kind is (Kind.ARRAY if code == "A" else Kind.MAP) or kind is Kind.NULL:
+            return bound
+    elif _takes(code, kind, context):
+        return coerce(bound, _TYPES[code], context, span)
+    what = type_text(bound.type, context.flavour)
+    raise type_error(f"{name.upper()} takes {_WORDS[code]} here, not {what}.", span)
+
+
+def _takes(code: str, kind: Kind, context: Context) -> bool:
+    if kind is Kind.NULL or kind is _TYPES[code].kind:
+        return True
+    if code == "t":
+        return kind in TEXTS or context.spark or kind in (*NUMBERS, *STAMPS, Kind.DATE, Kind.TIME, Kind.BOOLEAN)
+    if code in "ild":
+        return kind in NUMBERS or (kind in TEXTS and context.spark)
+    if code == "D":
+        return kind in STAMPS or kind in TEXTS
+    if code == "x":
+        return kind in (Kind.BINARY, Kind.BYTES) or (kind in TEXTS and context.spark)
+    return False
+
+
+# --- calls that have a node of their own ------------------------------------------------------------------------------
+
+_NAMELESS = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentTime: "current_time",
+    exp.Localtime: "localtime",
+    exp.Localtimestamp: "localtimestamp",
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentCatalog: "current_catalog",
+    exp.CurrentSchema: "current_schema",
+}
+
+
+def bind_special_call(node: exp.Expr, context: Context) -> Bound:
+    """Calls that the grammar knows: windows, FILTER, EXTRACT, TRIM, CURRENT_DATE, dotted names."""
+    from bergsql.engine.plan import aggregate_calls
+    from bergsql.engine.plan.expressions import bind
+
+    if type(node) in _NAMELESS:
+        name = _NAMELESS[type(node)]
+        result = bind_function(name, [], node, context)
+        result.text = f"{name}()"
+        return result
+    if isinstance(node, exp.Window):
+        return aggregate_calls.bind_window(node, context)
+    if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        return aggregate_calls.bind_wrapped(node, context)
+    if isinstance(node, exp.Extract):
+        unit = exp.Literal.string(str(node.this.this if node.this is not None else "").upper())
+        result = bind_function("extract", [unit, node.expression], node, context)
+        result.text = f"extract({unit.this} FROM {bind(node.expression, context).text})"
+        return result
+    if isinstance(node, exp.Trim):
+        return _bind_trim(node, context)
+    return _bind_dotted(node, context)
+
+
+def _bind_trim(node: exp.Expr, context: Context) -> Bound:
+    """``TRIM(BOTH 'x' FROM y)``."""
+    where = str(node.args.get("position") or "BOTH").upper()
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(where, "btrim")
+    characters = node.args.get("expression")
+    result = bind_function(name, [node.this, *([characters] if characters is not None else [])], node, context)
+    if characters is not None:
+        from bergsql.engine.plan.expressions import bind
+
+        result.text = f"TRIM({where} {bind(characters, context).text} FROM {bind(node.this, context).text})"
+    return result
+
+
+def _bind_dotted(node: exp.Expr, context: Context) -> Bound:
+    """``catalog.system.bucket(16, x)``: the functions that Iceberg adds to a catalog."""
+    call = node.expression
+    names = [str(i.this) for i in node.this.find_all(exp.Identifier)]
+    name = call_name(call)
+    if names and names[-1].lower() == "system":
+        function = functions(context.flavour).get(f"system.{name.lower()}")
+        if function is None:
+            known = [k.removeprefix("system.") for k in functions(context.flavour) if k.startswith("system.")]
+            raise BergError(
+                ErrorCode.NOT_FOUND,
+                f"There is no function '{'.'.join([*names, name])}'.",
+                span=span_of(call),
+                hint=did_you_mean(name, known) or f"system has {', '.join(known)}.",
+            )
+        result = bind_function(f"system.{name}", call.expressions, call, context)
+        result.text = result.text.replace("system.", f"{'.'.join(names)}.", 1)
+        return result
+    raise not_supported(f"The function '{'.'.join([*names, name])}'", span_of(call))

@@ -1,0 +1,192 @@
+"""Casts from and to text, as Java reads and writes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bergsql.engine.plan.coercion import FLOATS, INTEGERS, STAMPS, TEXTS
+from bergsql.engine.plan.integers import SQL_NAMES
+from bergsql.engine.plan.sql_text import each, failure, let
+from bergsql.engine.sql.type_names import duckdb_name
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.context import Context
+
+BLANKS = "[\\x00-\\x20]*"
+_INTEGER = f"'^{BLANKS}([+-]?[0-9]+)(?:\\.[0-9]*)?{BLANKS}$'"
+_NUMBER = (
+    f"'^{BLANKS}([+-]?(?:(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN][aA][nN]|"
+    f"[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)){BLANKS}$'"
+)
+_DAY = f"'^{BLANKS}([0-9]{{4,7}}-[0-9]{{1,2}}-[0-9]{{1,2}})(?:[ T].*)?{BLANKS}$'"
+_SHORT_DAY = f"'^{BLANKS}([0-9]{{4,7}}(?:-[0-9]{{1,2}})?){BLANKS}$'"
+_STAMP = f"'^{BLANKS}[0-9]{{4,7}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:[ T].*)?{BLANKS}$'"
+
+
+def from_text(sql: str, to: DataType, context: Context, *, strict: bool) -> str | None:
+    """Text read as ``to``. What does not read is NULL, or an error when ``strict``."""
+    read = _reader(sql, to)
+    if read is None or not strict:
+        return read
+    if to.kind is Kind.BOOLEAN and not strict:
+        return read
+    return let(
+        sql,
+        lambda x: (
+            f"coalesce({_reader(x, to)}, CASE WHEN {x} IS NOT NULL THEN "
+            f"{failure(f'%s cannot be cast to {to.kind.value}.', quoted_text(x))} END)"
+        ),
+    )
+
+
+def quoted_text(sql: str) -> str:
+    """SQL of a text in quotes, for a message."""
+    return f"'''' || {sql} || ''''"
+
+
+def _reader(sql: str, to: DataType) -> str | None:
+    kind = to.kind
+    if kind in INTEGERS:
+        # DuckDB also reads '1e3', '1_000' and rounds '1.9'.
+        return f"TRY_CAST(regexp_extract({sql}, {_INTEGER}, 1) AS {SQL_NAMES[kind]})"
+    if kind in FLOATS or kind is Kind.DECIMAL:
+        return f"TRY_CAST(regexp_extract({sql}, {_NUMBER}, 1) AS {duckdb_name(to)})"
+    if kind is Kind.BOOLEAN:
+        return (
+            f"CASE WHEN lower(trim({sql})) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE "
+            f"WHEN lower(trim({sql})) IN ('f', 'false', 'n', 'no', '0') THEN FALSE END"
+            if len(sql) < 200
+            else let(sql, lambda x: str(_reader(x, to)))
+        )
+    if kind is Kind.DATE:
+        return let(sql, lambda x: f"TRY_CAST({_whole_day(x, f'regexp_extract({x}, {_DAY}, 1)')} AS DATE)")
+    if kind in STAMPS:
+        guarded = f"CASE WHEN regexp_matches({{0}}, {_STAMP}) THEN trim({{0}}) END"
+        from bergsql.engine.plan.casts import cut_fraction
+
+        whole = DataType(kind, 9 if (to.precision or 6) > 6 else 6)
+        read = let(sql, lambda x: f"TRY_CAST({_whole_day(x, guarded.format(x))} AS {duckdb_name(to)})")
+        return cut_fraction(read, whole, to)
+    if kind is Kind.TIME:
+        return f"TRY_CAST(trim({sql}) AS {duckdb_name(to)})"
+    if kind in (Kind.BYTES, Kind.BINARY):
+        return f"encode({sql})"
+    if kind is Kind.UUID:
+        return f"TRY_CAST({sql} AS UUID)"
+    return None
+
+
+def _whole_day(x: str, otherwise: str) -> str:
+    """``2024`` and ``2024-05`` are days too."""
+    return (
+        f"CASE WHEN regexp_matches({x}, {_SHORT_DAY}) THEN trim({x}) || "
+        f"CASE WHEN contains({x}, '-') THEN '-01' ELSE '-01-01' END ELSE {otherwise} END"
+    )
+
+
+def to_text(sql: str, source: DataType, to: DataType, context: Context) -> str | None:
+    """``sql`` written as text; a CHAR is padded, it and a VARCHAR are cut to their length (flink)."""
+    written = _written(sql, source, context, nested=False)
+    if written is None:
+        return None
+    if to.kind is Kind.CHAR:
+        return f"rpad(left({written}, {to.precision or 1}), {to.precision or 1}, ' ')"
+    if to.kind is Kind.VARCHAR and to.precision:
+        return f"left({written}, {to.precision})"
+    return written
+
+
+def _written(sql: str, source: DataType, context: Context, *, nested: bool) -> str | None:
+    kind = source.kind
+    if kind in TEXTS:
+        return sql
+    if kind in FLOATS:
+        return double_text(sql)
+    if kind is Kind.BOOLEAN and not context.spark:
+        return f"upper(CAST({sql} AS VARCHAR))"
+    if kind in STAMPS:
+        return _stamp_text(sql, source, context)
+    if kind is Kind.TIME and not context.spark and (source.precision or 0) == 0:
+        return f"strftime(DATE '1970-01-01' + {sql}, '%H:%M:%S')"
+    if kind in (Kind.BYTES, Kind.BINARY):
+        return f"TRY(decode({sql}))"
+    if kind is Kind.ARRAY:
+        return _array_text(sql, source, context)
+    if kind is Kind.MAP:
+        return _map_text(sql, source, context)
+    if kind is Kind.ROW:
+        return _row_text(sql, source, context)
+    if kind in (Kind.INTERVAL_DAY_TIME, Kind.INTERVAL_YEAR_MONTH, Kind.MULTISET):
+        return None
+    return f"CAST({sql} AS VARCHAR)"
+
+
+def _item(sql: str, type_: DataType, context: Context) -> str:
+    null = "null" if context.spark else "NULL"
+    if type_.kind is Kind.NULL:
+        return f"'{null}'"
+    return f"coalesce({_written(sql, type_, context, nested=True)}, '{null}')"
+
+
+def _array_text(sql: str, source: DataType, context: Context) -> str:
+    items = each(sql, lambda e: _item(e, source.children[0].type, context))
+    return f"('[' || array_to_string({items}, ', ') || ']')"
+
+
+def _map_text(sql: str, source: DataType, context: Context) -> str:
+    arrow = " -> " if context.spark else "="
+    key, value = (c.type for c in source.children)
+    entries = each(
+        f"map_entries({sql})",
+        lambda e: f"({_item(f'{e}.key', key, context)} || '{arrow}' || {_item(f'{e}.value', value, context)})",
+    )
+    return f"('{{' || array_to_string({entries}, ', ') || '}}')"
+
+
+def _row_text(sql: str, source: DataType, context: Context) -> str:
+    left, right = ("{", "}") if context.spark else ("(", ")")
+
+    def made(x: str) -> str:
+        parts = [_item(f"struct_extract_at({x}, {i})", f.type, context) for i, f in enumerate(source.children, start=1)]
+        joined = " || ', ' || ".join(parts)
+        return f"CASE WHEN {x} IS NOT NULL THEN '{left}' || {joined} || '{right}' END"
+
+    return let(sql, made)
+
+
+def _stamp_text(sql: str, source: DataType, context: Context) -> str:
+    # An instant is written as the clock of the session's time zone shows it, without a zone.
+    local = f"CAST({sql} AS TIMESTAMP)" if source.kind is Kind.TIMESTAMP_LTZ else sql
+    digits = 6 if source.precision is None else source.precision
+    if context.spark or digits > 6:
+        return f"CAST({local} AS VARCHAR)"
+    if digits == 0:
+        return f"strftime({local}, '%Y-%m-%d %H:%M:%S')"
+    return f"left(strftime({local}, '%Y-%m-%d %H:%M:%S.%f'), {20 + digits})"
+
+
+def double_text(sql: str) -> str:
+    """``Double.toString``: DuckDB's shortest digits, with Java's exponent from 1E7 up and below 0.001."""
+    return let(sql, _double_text)
+
+
+def _double_text(x: str) -> str:
+    shown = f"ltrim(CAST({x} AS VARCHAR), '-')"
+    whole = f"split_part({shown}, '.', 1)"
+    digits = f"rtrim(replace({shown}, '.', ''), '0')"
+    small = f"ltrim(replace({shown}, '.', ''), '0')"
+    mantissa, exponent = f"split_part({shown}, 'e', 1)", f"CAST(split_part({shown}, 'e', 2) AS INTEGER)"
+
+    def scientific(d: str, e: str) -> str:
+        return f"left({d}, 1) || '.' || CASE WHEN length({d}) > 1 THEN substr({d}, 2) ELSE '0' END || 'E' || {e}"
+
+    return (
+        f"CASE WHEN isnan({x}) THEN 'NaN' WHEN isinf({x}) THEN CASE WHEN {x} > 0 THEN 'Infinity' ELSE '-Infinity' END "
+        f"WHEN {x} = 0 OR abs({x}) >= 0.001 AND abs({x}) < 10000000 THEN CAST({x} AS VARCHAR) "
+        f"WHEN {x} IS NOT NULL THEN CASE WHEN {x} < 0 THEN '-' ELSE '' END || CASE "
+        f"WHEN contains({shown}, 'e') THEN {mantissa} || CASE WHEN contains({mantissa}, '.') THEN '' ELSE '.0' END "
+        f"|| 'E' || {exponent} "
+        f"WHEN abs({x}) >= 1 THEN {scientific(digits, f'(length({whole}) - 1)')} "
+        f"ELSE {scientific(small, '-4')} END END"
+    )

@@ -1,0 +1,282 @@
+"""CAST: what a value of one type becomes as another, in each flavour.
+
+Spark with ANSI off never fails: what does not fit is NULL, integers wrap, a fraction is cut off. Flink fails on text that
+does not read, and else does as Spark. DuckDB rounds where both cut off, raises where both wrap, reads more text than
+they do, and writes doubles and timestamps differently: those casts are spelt out, the rest are DuckDB's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.plan import cast_text, fold, integers
+from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
+from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.literals import constant
+from bergsql.engine.plan.sql_text import each, let
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
+from bergsql.engine.sql.types import DataType, Field, Kind
+
+
+def type_text(type_: DataType, flavour: Flavour) -> str:
+    """The type's name as the flavour writes it in a message or in the text of a CAST."""
+    if flavour is Flavour.FLINK:
+        return flink_name(type_)
+    return spark_name(type_).upper()
+
+
+def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, span: Span | None = None) -> Bound:
+    """``CAST(bound AS to)``; ``safe``: TRY_CAST.
+
+    :raises BergError: TYPE when no value of the one type can become one of the other.
+    """
+    if context.spark and to.kind in TEXTS:
+        to = DataType(Kind.STRING)  # as Spark does: the length of a CHAR or VARCHAR means nothing in a CAST
+    result = convert(bound, to, context, safe=safe, span=span)
+    word = "TRY_CAST" if safe else "CAST"
+    return replace(result, text=f"{word}({bound.text} AS {type_text(to, context.flavour)})", name=None)
+
+
+def coerce(bound: Bound, to: DataType, context: Context, span: Span | None = None) -> Bound:
+    """``bound`` as ``to``, as if nothing was written: its text stays."""
+    return replace(convert(bound, to, context, span=span), text=bound.text, name=bound.name)
+
+
+def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False, span: Span | None = None) -> Bound:
+    """The value converted. The text of the result is of no use."""
+    source = bound.type
+    if source == to:
+        return bound
+    if source.kind is Kind.NULL:
+        return constant(None, to, bound.text)
+    if bound.is_constant:
+        folded = fold.fold_cast(bound.constant, source, to, context, safe=safe, span=span)
+        if folded is not fold.UNFOLDED:
+            return constant(folded, to, bound.text, context.planner.relations.time_zone)
+    if same_in_duckdb(source, to):
+        # Only our description of the type changes (INT NOT NULL, VARCHAR and STRING …): plain column refs stay plain.
+        return replace(bound, type=to, constant=bound.constant)
+    sql = convert_sql(bound.sql, source, to, context, safe=safe, volatile=bound.volatile, span=span)
+    fails = "error(" in sql
+    return Bound(sql, to, bound.text, bound.nullable or context.spark or safe, volatile=bound.volatile or fails)
+
+
+def same_in_duckdb(source: DataType, to: DataType) -> bool:
+    """True when a value of the one is one of the other without any change."""
+    if source.kind in TEXTS and to.kind in TEXTS:
+        return to.kind is Kind.STRING
+    if source.kind in BINARIES and to.kind is Kind.BYTES:
+        return True
+    if source.kind is to.kind and (source.kind in STAMPS or source.kind is Kind.TIME):
+        before, after = _digits(source), _digits(to)
+        return before <= after and (before > 6) == (after > 6)
+    return source.kind is to.kind and source.kind in (Kind.INTERVAL_DAY_TIME, Kind.INTERVAL_YEAR_MONTH)
+
+
+def _digits(type_: DataType) -> int:
+    return 6 if type_.precision is None else type_.precision
+
+
+def convert_sql(
+    sql: str,
+    source: DataType,
+    to: DataType,
+    context: Context,
+    *,
+    safe: bool = False,
+    volatile: bool = False,
+    span: Span | None = None,
+) -> str:
+    """SQL that converts ``sql``, a value of ``source``."""
+    if source == to or same_in_duckdb(source, to):
+        return sql
+    if source.kind is Kind.NULL:
+        return f"CAST(NULL AS {duckdb_name(to)})"
+    found = _convert(sql, source, to, context, safe, volatile, span)
+    if found is None:
+        raise _impossible(source, to, context, span)
+    return found
+
+
+def _convert(
+    sql: str, source: DataType, to: DataType, context: Context, safe: bool, volatile: bool, span: Span | None
+) -> str | None:
+    strict = not context.spark and not safe
+    if to.kind in TEXTS:
+        return cast_text.to_text(sql, source, to, context)
+    if source.kind in TEXTS:
+        return cast_text.from_text(sql, to, context, strict=strict)
+    if to.kind in INTEGERS:
+        return _to_integer(sql, source.kind, to.kind, context, safe=safe, volatile=volatile)
+    if to.kind in FLOATS:
+        return _to_float(sql, source.kind, to.kind, context)
+    if to.kind is Kind.DECIMAL:
+        return _to_decimal(sql, source.kind, to, context)
+    if to.kind is Kind.BOOLEAN:
+        return f"({sql} <> 0)" if source.kind in NUMBERS else None
+    if to.kind is Kind.DATE or to.kind is Kind.TIME or to.kind in STAMPS:
+        return _to_time(sql, source, to, context)
+    if source.kind in BINARIES and to.kind in BINARIES:
+        return sql
+    if source.kind in NESTED and source.kind is to.kind and len(source.children) == len(to.children):
+        return _to_nested(sql, source, to, context, safe, span)
+    return None
+
+
+def _impossible(source: DataType, to: DataType, context: Context, span: Span | None) -> BergError:
+    a, b = type_text(source, context.flavour), type_text(to, context.flavour)
+    hint = None
+    if source.kind in NUMBERS and to.kind in STAMPS and not context.spark:
+        hint = "TO_TIMESTAMP_LTZ(seconds, 0) makes a timestamp of a number."
+    return BergError(ErrorCode.TYPE, f"{a} cannot be cast to {b}.", span=span, hint=hint)
+
+
+def _to_integer(sql: str, source: Kind, to: Kind, context: Context, *, safe: bool, volatile: bool) -> str | None:
+    name = integers.SQL_NAMES[to]
+    if source is Kind.BOOLEAN:
+        return f"CAST({sql} AS {name})"
+    if source in INTEGERS or source is Kind.HUGEINT:
+        if source is not Kind.HUGEINT and integers.BITS[source] <= integers.BITS[to]:
+            return f"CAST({sql} AS {name})"
+        return f"TRY_CAST({sql} AS {name})" if safe else integers.narrowed(sql, source, to, volatile=volatile)
+    if source is Kind.DECIMAL:
+        if safe:
+            return f"TRY_CAST(trunc({sql}) AS {name})"
+        cut = integers.wrapped(f"CAST(trunc({sql}) AS HUGEINT)", to)
+        return cut if volatile else f"coalesce(TRY_CAST(trunc({sql}) AS {name}), {cut})"
+    if source in FLOATS:
+        if to in (Kind.TINYINT, Kind.SMALLINT):  # through INT, as Java does
+            whole = _float_to_integer(sql, Kind.INT)
+            return integers.narrowed(whole, Kind.INT, to, volatile=True)
+        return f"TRY_CAST(trunc({sql}) AS {name})" if safe else _float_to_integer(sql, to)
+    if context.spark and source is Kind.TIMESTAMP_LTZ:
+        seconds = f"CAST(floor(epoch({sql})) AS BIGINT)"
+        return seconds if to is Kind.BIGINT else integers.narrowed(seconds, Kind.BIGINT, to, volatile=volatile)
+    if context.spark and source is Kind.DATE:
+        return f"CAST(NULL AS {name})"
+    return None
+
+
+def _float_to_integer(sql: str, to: Kind) -> str:
+    """Java's (int): cut off, NaN is 0, what is too large is the largest."""
+    top = (1 << (integers.BITS[to] - 1)) - 1
+    name = integers.SQL_NAMES[to]
+    return let(
+        sql,
+        lambda x: (
+            f"coalesce(TRY_CAST(trunc({x}) AS {name}), CAST(CASE WHEN isnan({x}) THEN 0 WHEN {x} > 0 THEN {top}"
+            f" WHEN {x} < 0 THEN {-top - 1} END AS {name}))"
+        ),
+    )
+
+
+def _to_float(sql: str, source: Kind, to: Kind, context: Context) -> str | None:
+    if to is Kind.FLOAT and source is Kind.DOUBLE:
+        # Java gives infinity where DuckDB raises.
+        return let(
+            sql,
+            lambda x: (
+                f"coalesce(TRY_CAST({x} AS FLOAT), "
+                f"CAST(CASE WHEN {x} > 0 THEN 'inf' WHEN {x} < 0 THEN '-inf' END AS FLOAT))"
+            ),
+        )
+    name = "DOUBLE" if to is Kind.DOUBLE else "FLOAT"
+    if source in NUMBERS or source is Kind.BOOLEAN:
+        return f"CAST({sql} AS {name})"
+    if context.spark and source is Kind.TIMESTAMP_LTZ:
+        return f"CAST(epoch({sql}) AS {name})"
+    if context.spark and source is Kind.DATE:
+        return f"CAST(NULL AS {name})"
+    return None
+
+
+def _to_decimal(sql: str, source: Kind, to: DataType, context: Context) -> str | None:
+    name = duckdb_name(to)
+    if source is Kind.BOOLEAN:
+        return f"CAST(CAST({sql} AS INTEGER) AS {name})"
+    if source in NUMBERS:
+        # What has too many digits is NULL in both flavours.
+        whole = (to.precision or 0) - (to.scale or 0)
+        if source in integers.BITS and whole >= len(str(1 << (integers.BITS[source] - 1))):
+            return f"CAST({sql} AS {name})"
+        return f"TRY_CAST({sql} AS {name})"
+    if context.spark and source is Kind.TIMESTAMP_LTZ:
+        return f"TRY_CAST(epoch_us({sql}) * CAST(0.000001 AS DECIMAL(7,6)) AS {name})"
+    if context.spark and source is Kind.DATE:
+        return f"CAST(NULL AS {name})"
+    return None
+
+
+def _to_time(sql: str, source: DataType, to: DataType, context: Context) -> str | None:
+    name = duckdb_name(to)
+    if source.kind is Kind.DATE and to.kind in STAMPS:
+        return f"CAST({sql} AS {name})"
+    if source.kind in STAMPS:
+        if to.kind is Kind.DATE:
+            return f"CAST({sql} AS DATE)"
+        if to.kind is Kind.TIME:
+            local = f"CAST({sql} AS TIMESTAMP)" if source.kind is Kind.TIMESTAMP_LTZ else sql
+            return f"CAST({local} AS {name})"
+        return cut_fraction(
+            sql if source.kind is to.kind and _ns(source) == _ns(to) else f"CAST({sql} AS {name})", source, to
+        )
+    if source.kind is Kind.TIME and to.kind is Kind.TIME:
+        return f"CAST({sql} AS {name})"
+    if source.kind is Kind.TIME and to.kind in STAMPS and not context.spark:
+        return f"CAST(current_date + {sql} AS {name})"
+    if context.spark and to.kind is Kind.TIMESTAMP_LTZ:
+        if source.kind in INTEGERS:
+            return f"make_timestamptz(CAST({sql} AS BIGINT) * 1000000)"
+        if source.kind in (*FLOATS, Kind.DECIMAL):
+            return f"make_timestamptz(CAST(trunc({sql} * 1000000) AS BIGINT))"
+        if source.kind is Kind.BOOLEAN:
+            return f"make_timestamptz(CAST({sql} AS BIGINT))"
+    return None
+
+
+def _ns(type_: DataType) -> bool:
+    return _digits(type_) > 6
+
+
+def cut_fraction(sql: str, source: DataType, to: DataType) -> str:
+    """A timestamp cut to the digits that ``to`` keeps (both engines cut, neither rounds)."""
+    digits = _digits(to)
+    if digits >= min(_digits(source), 6):
+        return sql
+    if digits in (0, 3):
+        return f"date_trunc('{'second' if digits == 0 else 'millisecond'}', {sql})"
+    unit = 10 ** (6 - digits)
+    made = "make_timestamptz" if to.kind is Kind.TIMESTAMP_LTZ else "make_timestamp"
+    return let(sql, lambda x: f"{made}(epoch_us({x}) - ((epoch_us({x}) % {unit}) + {unit}) % {unit})")
+
+
+def _to_nested(sql: str, source: DataType, to: DataType, context: Context, safe: bool, span: Span | None) -> str:
+    def part(item: str, a: Field, b: Field) -> str:
+        return convert_sql(item, a.type, b.type, context, safe=safe, span=span)
+
+    if source.kind is Kind.ARRAY:
+        if same_in_duckdb(source.children[0].type, to.children[0].type):
+            return sql
+        return each(sql, lambda e: part(e, source.children[0], to.children[0]))
+    if source.kind is Kind.ROW:
+
+        def made(x: str) -> str:
+            parts = ", ".join(
+                f'"{b.name}" := ' + part(f"struct_extract_at({x}, {i})", a, b)
+                for i, (a, b) in enumerate(zip(source.children, to.children, strict=True), start=1)
+            )
+            return f"CASE WHEN {x} IS NOT NULL THEN struct_pack({parts}) END"
+
+        return let(sql, made)
+    (key, value), (to_key, to_value) = source.children, to.children
+
+    def entry(e: str) -> str:
+        return f"struct_pack(key := {part(f'{e}.key', key, to_key)}, value := {part(f'{e}.value', value, to_value)})"
+
+    def mapped(x: str) -> str:
+        return f"CASE WHEN {x} IS NOT NULL THEN map_from_entries({each(f'map_entries({x})', entry)}) END"
+
+    return let(sql, mapped)

@@ -1,0 +1,295 @@
+"""Comparisons: which type both sides take, and what they say of a table's files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError
+from bergsql.engine.plan import pushdown
+from bergsql.engine.plan.bound import BOOLEAN, DOUBLE, STRING, Bound
+from bergsql.engine.plan.casts import coerce, type_text
+from bergsql.engine.plan.coercion import BINARIES, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, common_type
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import DataType, Kind
+
+SYMBOLS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "<!=>",
+}
+_DUCK = {"<=>": "IS NOT DISTINCT FROM", "<!=>": "IS DISTINCT FROM"}
+
+
+def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    """``a symbol b``."""
+    symbol = SYMBOLS[type(node)]
+    left, right = comparable(a, b, context, node)
+    result = Bound(
+        f"({left.sql} {_DUCK.get(symbol, symbol)} {right.sql})",
+        BOOLEAN,
+        comparison_text(symbol, a, b),
+        symbol not in _DUCK and (a.nullable or b.nullable),
+        volatile=left.volatile or right.volatile,
+    )
+    pushdown.compare(result, symbol, left, right)
+    return result
+
+
+def comparison_text(symbol: str, a: Bound, b: Bound) -> str:
+    if symbol == "<>":
+        return f"(NOT ({a.text} = {b.text}))"
+    if symbol == "<!=>":
+        return f"(NOT ({a.text} <=> {b.text}))"
+    return f"({a.text} {symbol} {b.text})"
+
+
+def comparable(a: Bound, b: Bound, context: Context, node: exp.Expr) -> tuple[Bound, Bound]:
+    """Both sides as types that DuckDB compares as the flavour does. A column is left as it is where that is right.
+
+    :raises BergError: TYPE when the two cannot be compared.
+    """
+    types = compared_types(a.type, b.type, context)
+    if types is None:
+        raise _incomparable(a, b, context, node)
+    left, right = types
+    return (
+        a if left is None else _known_side(a, left, b, context, node),
+        b if right is None else _known_side(b, right, a, context, node),
+    )
+
+
+def _known_side(bound: Bound, to: DataType, other: Bound, context: Context, node: exp.Expr) -> Bound:
+    try:
+        return coerce(bound, to, context, span_of(node))
+    except BergError as error:
+        if bound.is_constant:
+            error.message = f"{error.message.rstrip('.')}, which it is compared with."
+            error.args = (error.message,)
+            if other.name:
+                error.message = f"'{bound.constant}' is compared with {other.name}, but is not {to.kind.value}."
+        raise
+
+
+def compared_types(a: DataType, b: DataType, context: Context) -> tuple[DataType | None, DataType | None] | None:
+    """What each side is cast to before a comparison (None: nothing); None when they cannot be compared."""
+    x, y = a.kind, b.kind
+    if x is y and x not in NESTED:
+        return (None, None)
+    if Kind.NULL in (x, y) or (x in TEXTS and y in TEXTS) or (x in BINARIES and y in BINARIES):
+        return (None, None)
+    if x in NUMBERS and y in NUMBERS:
+        # DuckDB compares a FLOAT and a DECIMAL as FLOATs, where 0.1 equals 0.1; as doubles it does not.
+        if {x, y} == {Kind.FLOAT, Kind.DECIMAL}:
+            return (DOUBLE, DOUBLE)
+        return (None, None)
+    if x in TEXTS:
+        to = _read_as(b, context)
+        return (to, None) if to else None
+    if y in TEXTS:
+        to = _read_as(a, context)
+        return (None, to) if to else None
+    if x in (*STAMPS, Kind.DATE) and y in (*STAMPS, Kind.DATE):
+        shared = common_type(a, b, context.flavour)
+        if shared is None:
+            return None
+        return (None if x is shared.kind else shared, None if y is shared.kind else shared)
+    if x is Kind.BOOLEAN and y in NUMBERS:
+        return (b, None)
+    if y is Kind.BOOLEAN and x in NUMBERS:
+        return (None, a)
+    if x in NESTED and x is y:
+        shared = common_type(a, b, context.flavour)
+        return None if shared is None else (shared, shared)
+    return None
+
+
+def _read_as(other: DataType, context: Context) -> DataType | None:
+    """What text is read as to be compared with a value of ``other``."""
+    kind = other.kind
+    if kind is Kind.DECIMAL and context.spark:
+        return DOUBLE
+    if kind in STAMPS:
+        return DataType(kind, max(6, other.precision or 6))
+    if kind in NUMBERS or kind in (Kind.DATE, Kind.TIME, Kind.BOOLEAN, Kind.UUID):
+        return other
+    if kind in BINARIES:
+        return DataType(Kind.BYTES)
+    return None
+
+
+def _incomparable(a: Bound, b: Bound, context: Context, node: exp.Expr) -> BergError:
+    x, y = type_text(a.type, context.flavour), type_text(b.type, context.flavour)
+    return type_error(f"{x} cannot be compared with {y}.", span_of(node), "CAST one of the two sides.")
+
+
+# --- logic ------------------------------------------------------------------------------------------------------------
+
+
+def condition(bound: Bound, context: Context, node: exp.Expr, where: str) -> Bound:
+    """``bound`` where a condition must stand.
+
+    :raises BergError: TYPE when it is not BOOLEAN.
+    """
+    if bound.type.kind is Kind.BOOLEAN:
+        pushdown.truth(bound)
+        return bound
+    if bound.type.kind is Kind.NULL:
+        return coerce(bound, BOOLEAN, context)
+    raise type_error(
+        f"{where} needs a condition, and this is {type_text(bound.type, context.flavour)}.",
+        span_of(node),
+        "Compare it with something, as in … = 1.",
+    )
+
+
+def bind_and(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    a, b = condition(a, context, node.this, "AND"), condition(b, context, node.expression, "AND")
+    result = _joined("AND", a, b)
+    pushdown.conjunction(result, a, b)
+    return result
+
+
+def bind_or(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    a, b = condition(a, context, node.this, "OR"), condition(b, context, node.expression, "OR")
+    result = _joined("OR", a, b)
+    pushdown.disjunction(result, a, b)
+    return result
+
+
+def _joined(word: str, a: Bound, b: Bound) -> Bound:
+    # A chain stays flat: its SQL would grow by a pair of parentheses a term, and DuckDB's parser is recursive.
+    mark = f" {word} "
+    left = a.sql[1:-1] if a.sql.startswith("(") and a.name == word else a.sql
+    return Bound(
+        f"({left}{mark}{b.sql})",
+        BOOLEAN,
+        f"({a.text}{mark}{b.text})",
+        a.nullable or b.nullable,
+        name=word,
+        volatile=a.volatile or b.volatile,
+    )
+
+
+def bind_not(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind
+
+    inner = node.this
+    operand = condition(bind(inner, context), context, inner, "NOT")
+    text = f"({operand.text[1:-5]} IS NOT NULL)" if _is_null_text(inner, operand) else f"(NOT {operand.text})"
+    if _is_null_text(inner, operand):
+        text = operand.text.replace(" IS NULL)", " IS NOT NULL)")
+    result = Bound(f"(NOT {operand.sql})", BOOLEAN, text, operand.nullable, volatile=operand.volatile)
+    pushdown.negation(result, operand)
+    return result
+
+
+def _is_null_text(node: exp.Expr, operand: Bound) -> bool:
+    return isinstance(node, exp.Is) and isinstance(node.expression, exp.Null) and operand.text.endswith(" IS NULL)")
+
+
+def bind_is(node: exp.Expr, context: Context) -> Bound:
+    """IS NULL, IS TRUE, IS FALSE, IS UNKNOWN."""
+    from bergsql.engine.plan.expressions import bind
+
+    operand = bind(node.this, context)
+    what = node.expression
+    if isinstance(what, exp.Null):
+        result = Bound(f"({operand.sql} IS NULL)", BOOLEAN, f"({operand.text} IS NULL)", False)
+        pushdown.is_null(result, operand)
+        return result
+    if isinstance(what, exp.Boolean):
+        operand = condition(operand, context, node.this, "IS")
+        word = "TRUE" if what.this else "FALSE"
+        text = f"({operand.text} <=> {word.lower()})"
+        result = Bound(f"({operand.sql} IS {word})", BOOLEAN, text, False)
+        if what.this:
+            result.predicates = dict(operand.predicates)
+        return result
+    raise type_error("IS stands before NULL, TRUE, FALSE or UNKNOWN.", span_of(node))
+
+
+def bind_between(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind
+
+    operand = bind(node.this, context)
+    low, high = bind(node.args["low"], context), bind(node.args["high"], context)
+    if node.args.get("symmetric"):
+        a = bind_and(node, *_range(operand, low, high, context), context)
+        b = bind_and(node, *_range(operand, high, low, context), context)
+        return bind_or(node, a, b, context)
+    return bind_and(node, *_range(operand, low, high, context), context)
+
+
+def _range(operand: Bound, low: Bound, high: Bound, context: Context) -> tuple[Bound, Bound]:
+    at_least = exp.GTE(this=exp.Null(), expression=exp.Null())
+    at_most = exp.LTE(this=exp.Null(), expression=exp.Null())
+    return bind_comparison(at_least, operand, low, context), bind_comparison(at_most, operand, high, context)
+
+
+def bind_like(node: exp.Expr, a: Bound, b: Bound, context: Context, escape: str | None = None) -> Bound:
+    """LIKE and ILIKE. Spark escapes with a backslash unless told otherwise, Flink not at all."""
+    word = "ILIKE" if isinstance(node, exp.ILike) else "LIKE"
+    value, pattern = as_text(a, context, node), as_text(b, context, node)
+    mark = escape if escape is not None else "\\" if context.spark else None
+    if escape is None and isinstance(pattern.constant, str) and "\\" not in pattern.constant:
+        mark = None  # without ESCAPE DuckDB turns LIKE 'a%' into a prefix test
+    suffix = f" ESCAPE '{mark}'" if mark and mark != "'" else " ESCAPE ''''" if mark else ""
+    written = f" ESCAPE '{escape}'" if escape is not None else ""
+    text = f"{a.text} {word} {b.text}{written}" if word == "LIKE" else f"ilike({a.text}, {b.text})"
+    result = Bound(
+        f"({value.sql} {word} {pattern.sql}{suffix})", BOOLEAN, text, a.nullable or b.nullable, volatile=a.volatile
+    )
+    if word == "LIKE" and isinstance(pattern.constant, str):
+        pushdown.like(result, value, pattern.constant, mark)
+    return result
+
+
+def as_text(bound: Bound, context: Context, node: exp.Expr) -> Bound:
+    """``bound`` as text; other atomic types are written out, as both engines do."""
+    return bound if bound.type.kind in TEXTS else coerce(bound, STRING, context, span_of(node))
+
+
+def bind_in(node: exp.Expr, context: Context) -> Bound:
+    """``a IN (1, 2)`` and ``a IN (SELECT …)``."""
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.subqueries import bind_in_query
+
+    operand = bind(node.this, context)
+    query = node.args.get("query")
+    if query is not None:
+        return bind_in_query(node, operand, query, context)
+    values = [bind(e, context) for e in node.expressions]
+    kinds = {v.type.kind for v in values}
+    text = f"({operand.text} IN ({', '.join(v.text for v in values)}))"
+    if len(kinds - {Kind.NULL}) > 1 or any(k in INTERVALS for k in kinds):
+        values = _one_type(operand, values, context, node)
+    pairs = [comparable(operand, v, context, node) for v in values]
+    left = next((p[0] for p in pairs if p[0] is not operand), operand)
+    items = [p[1] for p in pairs]
+    result = Bound(
+        f"({left.sql} IN ({', '.join(i.sql for i in items)}))",
+        BOOLEAN,
+        text,
+        operand.nullable or any(v.nullable for v in values),
+        volatile=left.volatile or any(i.volatile for i in items),
+    )
+    pushdown.in_list(result, left, items)
+    return result
+
+
+def _one_type(operand: Bound, values: list[Bound], context: Context, node: exp.Expr) -> list[Bound]:
+    shared = operand.type
+    for value in values:
+        found = common_type(shared, value.type, context.flavour)
+        if found is None:
+            raise _incomparable(operand, value, context, node)
+        shared = found
+    return [replace(coerce(v, shared, context), text=v.text) for v in values]

@@ -1,0 +1,86 @@
+"""Dates, timestamps and intervals in ``+``, ``-`` and ``*``."""
+
+from __future__ import annotations
+
+from bergsql.engine.plan.bound import DATE, INT, Bound
+from bergsql.engine.plan.casts import coerce
+from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS
+from bergsql.engine.plan.context import Context
+from bergsql.engine.sql.types import DataType, Kind
+
+DAY_TIME = DataType(Kind.INTERVAL_DAY_TIME)
+DAYS_ONLY = DataType(Kind.INTERVAL_DAY_TIME, 0)
+"""The type of an interval that is a whole number of days: only then Spark's ``date + interval`` is a date."""
+
+
+def date_arithmetic(symbol: str, a: Bound, b: Bound, context: Context) -> Bound | None:
+    """The result when an operand is a date, a timestamp or an interval; else None."""
+    x, y = a.type.kind, b.type.kind
+    temporal = (*STAMPS, Kind.DATE, Kind.TIME)
+    if symbol == "+" and x in INTERVALS and y in temporal:
+        return date_arithmetic("+", b, a, context)
+    if x in TEXTS and y in INTERVALS and context.spark and symbol in "+-":
+        a = coerce(a, DataType(Kind.TIMESTAMP_LTZ, 6), context)
+        x = Kind.TIMESTAMP_LTZ
+    if x in temporal and y in INTERVALS and symbol in "+-":
+        return _moved(symbol, a, b, context)
+    if x is Kind.DATE and y in INTEGERS and symbol in "+-" and context.spark:
+        word = "date_add" if symbol == "+" else "date_sub"
+        days = coerce(b, INT, context)
+        return Bound(f"({a.sql} {symbol} {days.sql})", DATE, f"{word}({a.text}, {b.text})", a.nullable or b.nullable)
+    if symbol == "-" and x in temporal and y in temporal:
+        return _difference(a, b, context)
+    if x in INTERVALS and y in INTERVALS and symbol in "+-" and x is y:
+        return Bound(f"({a.sql} {symbol} {b.sql})", a.type, f"({a.text} {symbol} {b.text})", a.nullable or b.nullable)
+    if symbol == "*" and ((x in INTERVALS and y in NUMBERS) or (x in NUMBERS and y in INTERVALS)):
+        return _scaled(a, b)
+    if symbol == "/" and x in INTERVALS and y in NUMBERS:
+        made = "to_months(CAST(round(epoch_us({0}) / 2592000000000 / {1}) AS INTEGER))"
+        if x is Kind.INTERVAL_DAY_TIME:
+            made = "to_microseconds(CAST(round(epoch_us({0}) / {1}) AS BIGINT))"
+        return Bound(made.format(a.sql, b.sql), DataType(x), f"({a.text} / {b.text})")
+    return None
+
+
+def _moved(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
+    nullable = a.nullable or b.nullable
+    text = f"{a.text} {symbol} {b.text}"
+    sql = f"({a.sql} {symbol} {b.sql})"
+    if a.type.kind is Kind.TIME:
+        return Bound(sql, a.type, text, nullable)
+    if a.type.kind is not Kind.DATE:
+        return Bound(sql, _with_fraction(a.type, b.type), text, nullable)
+    # DuckDB makes a TIMESTAMP of it.
+    if context.spark and b.type.kind is Kind.INTERVAL_DAY_TIME and b.type.precision != 0:
+        stamp = coerce(a, DataType(Kind.TIMESTAMP_LTZ, 6), context)
+        return Bound(f"({stamp.sql} {symbol} {b.sql})", stamp.type, text, nullable)
+    return Bound(f"CAST({sql} AS DATE)", DATE, text, nullable)
+
+
+def _with_fraction(stamp: DataType, interval: DataType) -> DataType:
+    """Flink's TIMESTAMP(0) plus an interval has milliseconds."""
+    if stamp.precision is not None and stamp.precision < 3 and interval.kind is Kind.INTERVAL_DAY_TIME:
+        return DataType(stamp.kind, 3)
+    return stamp
+
+
+def _difference(a: Bound, b: Bound, context: Context) -> Bound:
+    text = f"({a.text} - {b.text})"
+    nullable = a.nullable or b.nullable
+    if a.type.kind is Kind.DATE and b.type.kind is Kind.DATE:
+        return Bound(f"to_days(CAST({a.sql} - {b.sql} AS INTEGER))", DAYS_ONLY, text, nullable)
+    wanted = a.type if a.type.kind in STAMPS else b.type
+    if Kind.TIMESTAMP_LTZ in (a.type.kind, b.type.kind):
+        wanted = DataType(Kind.TIMESTAMP_LTZ, 6)
+    a, b = coerce(a, wanted, context), coerce(b, wanted, context)
+    return Bound(f"to_microseconds(epoch_us({a.sql}) - epoch_us({b.sql}))", DAY_TIME, text, nullable)
+
+
+def _scaled(a: Bound, b: Bound) -> Bound:
+    interval, number = (a, b) if a.type.kind in INTERVALS else (b, a)
+    if interval.type.kind is Kind.INTERVAL_YEAR_MONTH:
+        months = f"(datepart('year', {interval.sql}) * 12 + datepart('month', {interval.sql}))"
+        sql = f"to_months(CAST(round({months} * {number.sql}) AS INTEGER))"
+    else:
+        sql = f"to_microseconds(CAST(round(epoch_us({interval.sql}) * {number.sql}) AS BIGINT))"
+    return Bound(sql, DataType(interval.type.kind), f"({a.text} * {b.text})", a.nullable or b.nullable)

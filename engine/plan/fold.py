@@ -1,0 +1,142 @@
+"""Casts of literals, done while planning: ``ts > '2024-01-01'`` is then a comparison that can be pushed down."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Final
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
+from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.integers import BITS, wrap_int
+from bergsql.engine.plan.java_text import java_double, java_float, timestamp_text
+from bergsql.engine.plan.literals import timestamp_value
+from bergsql.engine.plan.times import parse_date, parse_time
+from bergsql.engine.sql.types import DataType, Kind
+
+UNFOLDED: Final = object()
+"""Says that DuckDB shall cast it."""
+
+_INTEGER = re.compile(r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d+")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_SPECIAL = {
+    "nan": math.nan,
+    "inf": math.inf,
+    "infinity": math.inf,
+    "+inf": math.inf,
+    "+infinity": math.inf,
+    "-inf": -math.inf,
+    "-infinity": -math.inf,
+}
+TRUE_TEXTS = frozenset({"t", "true", "y", "yes", "1"})
+FALSE_TEXTS = frozenset({"f", "false", "n", "no", "0"})
+
+
+def fold_cast(
+    value: object, source: DataType, to: DataType, context: Context, *, safe: bool = False, span: Span | None = None
+) -> object:
+    """The value of a literal cast to ``to`` (None: it is NULL), or :data:`UNFOLDED`.
+
+    :raises BergError: when flink's CAST of it fails.
+    """
+    if source.kind in TEXTS and isinstance(value, str):
+        if to.kind in TEXTS:
+            return UNFOLDED
+        found = _from_text(value, to, context.planner.relations.time_zone, ansi=safe and context.spark)
+        if found is None and not context.spark and not safe:
+            raise BergError(
+                ErrorCode.TYPE,
+                f"'{value}' cannot be cast to {to.kind.value}.",
+                span=span,
+                hint="TRY_CAST gives NULL for text that does not read.",
+            )
+        return found
+    if isinstance(value, bool):
+        return UNFOLDED
+    if isinstance(value, int) and source.kind in INTEGERS:
+        return _from_integer(value, to, context, safe=safe)
+    if isinstance(value, Decimal):
+        return _from_decimal(value, to)
+    if isinstance(value, float) and to.kind is Kind.DOUBLE and source.kind is Kind.FLOAT:
+        return value
+    if to.kind in TEXTS:
+        return _to_text(value, source, to)
+    if isinstance(value, date) and not isinstance(value, datetime) and to.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+        return timestamp_value(value.isoformat(), to, context.planner.relations.time_zone)
+    return UNFOLDED
+
+
+def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object:
+    stripped = text.strip("".join(map(chr, range(33))))
+    kind = to.kind
+    if kind in INTEGERS:
+        if not _INTEGER.fullmatch(stripped) or (ansi and "." in stripped):
+            return None
+        whole = stripped.partition(".")[0]
+        number = int(whole) if whole not in ("", "+", "-") else 0
+        bits = BITS[kind]
+        return number if -(1 << (bits - 1)) <= number < 1 << (bits - 1) else None
+    if kind in FLOATS:
+        if stripped.lower() in _SPECIAL:
+            return _SPECIAL[stripped.lower()]
+        return float(stripped) if _NUMBER.fullmatch(stripped) else None
+    if kind is Kind.DECIMAL:
+        return _rounded(Decimal(stripped), to) if _NUMBER.fullmatch(stripped) else None
+    if kind is Kind.BOOLEAN:
+        low = stripped.lower()
+        return True if low in TRUE_TEXTS else False if low in FALSE_TEXTS else None
+    if kind is Kind.DATE:
+        return parse_date(text)
+    if kind is Kind.TIME and (to.precision or 0) <= 6:
+        parsed = parse_time(text)
+        return parsed[0] if parsed else None
+    if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+        return timestamp_value(text, to, zone_name)
+    return UNFOLDED
+
+
+def _rounded(value: Decimal, to: DataType) -> Decimal | None:
+    """Half up to the scale of ``to``; None when it has too many digits."""
+    try:
+        rounded = value.quantize(Decimal(1).scaleb(-(to.scale or 0)), ROUND_HALF_UP)
+    except InvalidOperation:
+        return None
+    return rounded if abs(rounded) < Decimal(10) ** ((to.precision or 38) - (to.scale or 0)) else None
+
+
+def _from_integer(value: int, to: DataType, context: Context, *, safe: bool) -> object:
+    if to.kind in INTEGERS:
+        cut = wrap_int(value, to.kind)
+        return None if safe and cut != value else cut
+    if to.kind is Kind.DOUBLE:
+        return float(value)
+    if to.kind is Kind.DECIMAL:
+        return _rounded(Decimal(value), to)
+    if to.kind is Kind.STRING:
+        return str(value)
+    return UNFOLDED
+
+
+def _from_decimal(value: Decimal, to: DataType) -> object:
+    if to.kind is Kind.DECIMAL:
+        return _rounded(value, to)
+    if to.kind is Kind.DOUBLE:
+        return float(value)
+    if to.kind in INTEGERS:
+        return wrap_int(int(value), to.kind)
+    if to.kind is Kind.STRING:
+        return f"{value:f}"
+    return UNFOLDED
+
+
+def _to_text(value: object, source: DataType, to: DataType) -> object:
+    if to.kind is not Kind.STRING:
+        return UNFOLDED
+    if isinstance(value, float):
+        return java_float(value) if source.kind is Kind.FLOAT else java_double(value)
+    if isinstance(value, datetime) and source.kind is Kind.TIMESTAMP and source.precision in (None, 6):
+        return timestamp_text(value, None)
+    return UNFOLDED

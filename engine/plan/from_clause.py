@@ -1,0 +1,359 @@
+"""FROM: tables, subqueries, joins and what is lateral."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.engine.plan import pushdown
+from bergsql.engine.plan.bound import Bound, Origin, identifier
+from bergsql.engine.plan.comparison import condition
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
+from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
+from bergsql.engine.plan.read_hints import check_hints
+from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation, ViewRelation
+from bergsql.engine.plan.scope import Scope, Source, derived_columns
+from bergsql.engine.sql.parser.query import span_of, table_name_span
+from bergsql.engine.sql.type_names import from_iceberg
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.relations import Relation
+
+
+def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> tuple[Scope, str]:
+    """The scope of a SELECT, and what stands behind its FROM ("" when it has none)."""
+    scope = Scope(planner.flavour, parent)
+    from_ = node.args.get("from_")
+    if from_ is None:
+        return scope, ""
+    sql = bind_relation(from_.this, scope, planner, ctes)
+    sql = _bind_joins(sql, from_.this.args.get("joins") or [], scope, planner, ctes)
+    sql = _bind_joins(sql, node.args.get("joins") or [], scope, planner, ctes)
+    for lateral in node.args.get("laterals") or []:
+        sql = f"{sql} {_bind_lateral_view(lateral, scope, planner, ctes)}"
+    return scope, sql
+
+
+def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = None) -> None:
+    """Hand what a condition of this FROM says of a scan to that scan."""
+    for number, predicate in bound.predicates.items():
+        if number not in scope.slots or (only is not None and number not in only):
+            continue
+        slot = planner.slots[number]
+        if pushdown.is_useful(predicate) and (not slot.padded or pushdown.rejects_null(predicate)):
+            slot.predicates.append(predicate)
+
+
+# --- relations --------------------------------------------------------------------------------------------------------
+
+
+def bind_relation(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    """One relation of FROM; its columns join ``scope``."""
+    if isinstance(node, exp.Table):
+        return _bind_table(node, scope, planner, ctes)
+    if isinstance(node, exp.Subquery):
+        if isinstance(node.this, exp.Table | exp.Subquery) and not _is_query(node.this):
+            return _bind_parenthesised(node, scope, planner, ctes)
+        return _bind_subquery(node, node.this, scope, planner, ctes, lateral=False)
+    if isinstance(node, exp.Paren):
+        return _bind_parenthesised(node, scope, planner, ctes)
+    if isinstance(node, exp.Values | exp.Select | exp.SetOperation):
+        return _bind_subquery(node, node, scope, planner, ctes, lateral=False)
+    if isinstance(node, exp.Unnest | exp.Lateral):
+        return _bind_lateral(node, scope, planner, ctes)
+    raise not_supported(f"{type(node).__name__.upper()} in FROM", span_of(node))
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query | exp.Values)
+
+
+def _bind_parenthesised(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    """``(a JOIN b ON …)``"""
+    sql = bind_relation(node.this, scope, planner, ctes)
+    sql = _bind_joins(sql, node.this.args.get("joins") or [], scope, planner, ctes)
+    if node.args.get("alias") is not None:
+        raise not_supported("An alias of a join in parentheses", span_of(node.args["alias"]))
+    return f"({sql})"
+
+
+def alias_of(node: exp.Expr) -> tuple[str | None, list[exp.Expr]]:
+    """The alias of a relation and the names that it gives the columns."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return None, []
+    name = alias.this
+    return (str(name.this) if name is not None else None), list(alias.args.get("columns") or [])
+
+
+def _bind_table(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    if isinstance(node.this, exp.Anonymous):
+        from bergsql.engine.plan.table_functions import bind_table_function
+
+        return bind_table_function(node, scope, planner, ctes)
+    for key, form in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("ordinality", "WITH ORDINALITY")):
+        if node.args.get(key):
+            raise not_supported(form, span_of(node))
+    parts = table_parts(node)
+    alias, names = alias_of(node)
+    span = table_name_span(node)
+    if len(parts) == 1 and scope.fold(parts[0]) in ctes:
+        cte = ctes[scope.fold(parts[0])]
+        return _derived(
+            identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
+        )
+    relation = planner.relations.resolve(tuple(parts), span)
+    options = [h for h in planner.hints if span is not None and h.after == span.end]
+    check_hints(options, relation)
+    planner.used_hints.update(h.after for h in options)
+    version = node.args.get("version")
+    if version is not None:
+        raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
+    return _bind_relation_of(relation, alias, names, scope, planner, span)
+
+
+def table_parts(node: exp.Expr) -> list[str]:
+    """The parts of a table's name, first to last."""
+    parts = [node.args.get("catalog"), node.args.get("db")]
+    found = [str(p.this) for p in parts if p is not None]
+    last = node.this
+    if isinstance(last, exp.Dot):
+        found.extend(str(i.this) for i in _dotted(last))
+    else:
+        found.append(str(last.this))
+    return found
+
+
+def _dotted(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Dot):
+        return [*_dotted(node.this), *_dotted(node.expression)]
+    return [node]
+
+
+def _bind_relation_of(
+    relation: Relation,
+    alias: str | None,
+    names: list[exp.Expr],
+    scope: Scope,
+    planner: Planner,
+    span: Span | None,
+) -> str:
+    full = ".".join(relation.parts)
+    if isinstance(relation, ConnectorRelation):
+        raise not_supported(f"Reading {full}, a table of connector '{relation.connector}',", span)
+    if isinstance(relation, ViewRelation):
+        from bergsql.engine.plan.select import bind_query
+
+        query = bind_query(relation.query.ast, planner, None, {})
+        columns = query.columns
+        if relation.columns:
+            columns = [replace(c, name=n) for c, n in zip(columns, relation.columns, strict=True)]
+        return _derived(
+            f"({query.sql})",
+            columns,
+            alias or relation.parts[-1],
+            (alias,) if alias else relation.parts,
+            names,
+            scope,
+            planner,
+            span,
+        )
+    if relation.suffix is not None:
+        raise not_supported(_suffix_form(relation.suffix), span)
+    number = planner.slot(relation)
+    columns = [
+        OutputColumn(f.name, from_iceberg(f.type), not f.required, Origin(number, f.name))
+        for f in relation.table.metadata.schema.fields
+    ]
+    scope.slots.add(number)
+    return _derived(
+        planner.slots[number].mark,
+        columns,
+        alias or relation.parts[-1],
+        (alias,) if alias else relation.parts,
+        names,
+        scope,
+        planner,
+        span,
+        is_table=True,
+    )
+
+
+def _suffix_form(suffix: str) -> str:
+    for prefix, what in (("branch_", "The branch"), ("tag_", "The tag"), ("snapshot_id_", "The snapshot")):
+        if suffix.casefold().startswith(prefix):
+            return f"{what} '{suffix[len(prefix) :]}'"
+    return f"The metadata table '{suffix}'"
+
+
+def _derived(
+    sql: str,
+    columns: list[OutputColumn],
+    wanted: str,
+    answers_to: tuple[str, ...],
+    names: list[exp.Expr],
+    scope: Scope,
+    planner: Planner,
+    span: Span | None,
+    *,
+    is_table: bool = False,
+) -> str:
+    """A relation with an alias; its columns join the scope."""
+    from bergsql.engine.plan.select import rename
+
+    columns = rename(columns, names, wanted, span)
+    alias = planner.alias(wanted)
+    found, inner = derived_columns(columns, alias)
+    if is_table:
+        # The scan gives only the columns that the query reads, under the table's own names.
+        for column, origin in zip(found, (c.origin for c in columns), strict=True):
+            column.sql = f"{identifier(alias)}.{identifier(origin.column if origin else column.name)}"
+    _refuse_same_name(scope, answers_to, span)
+    scope.sources.append(Source(answers_to, found, has_metadata_columns=is_table))
+    scope.slots.update(c.origin.slot for c in columns if c.origin is not None)
+    if is_table:
+        return f"{sql} AS {identifier(alias)}"
+    return f"{sql} AS {identifier(alias)}({', '.join(map(identifier, inner))})"
+
+
+def _refuse_same_name(scope: Scope, names: tuple[str, ...], span: Span | None) -> None:
+    if not names:
+        return
+    for source in scope.sources:
+        if len(source.names) == len(names) and all(scope.same(a, b) for a, b in zip(source.names, names, strict=True)):
+            raise BergError(
+                ErrorCode.INVALID,
+                f"FROM names '{'.'.join(names)}' twice.",
+                span=span,
+                hint="Give each its own alias.",
+            )
+
+
+def _bind_subquery(
+    node: exp.Expr, query: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte], *, lateral: bool
+) -> str:
+    from bergsql.engine.plan.select import bind_query
+
+    for key, form in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT")):
+        if node.args.get(key):
+            raise not_supported(form, span_of(node))
+    alias, names = alias_of(node)
+    bare = node if isinstance(node, exp.Subquery) else query
+    bound: BoundQuery
+    if bare is not query and any(bare.args.get(k) for k in ("order", "limit", "offset", "with_")):
+        bound = bind_query(bare, planner, scope if lateral else scope.parent, ctes)
+    else:
+        bound = bind_query(query, planner, scope if lateral else scope.parent, ctes)
+    word = "LATERAL " if lateral else ""
+    return _derived(
+        f"{word}({bound.sql})",
+        bound.columns,
+        alias or "q",
+        (alias,) if alias else (),
+        names,
+        scope,
+        planner,
+        span_of(node),
+    )
+
+
+# --- joins ------------------------------------------------------------------------------------------------------------
+
+
+def _bind_joins(sql: str, joins: list[exp.Expr], scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    for join in joins:
+        sql = _bind_join(sql, join, scope, planner, ctes)
+    return sql
+
+
+def _bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    kind = join_kind(join)
+    before = list(scope.sources)
+    left_slots = set(scope.slots)
+    left_columns = scope.all_columns()
+    right = bind_relation(join.this, scope, planner, ctes)
+    nested = join.this.args.get("joins") or []
+    right = _bind_joins(right, nested, scope, planner, ctes) if nested else right
+    right_slots = scope.slots - left_slots
+    on, using = join.args.get("on"), join.args.get("using") or []
+    added = scope.sources[len(before) :]
+    if join.args.get("method") == "NATURAL":
+        names = [c.name for c in left_columns]
+        using = [
+            exp.to_identifier(c.name) for s in added for c in s.columns if any(scope.same(c.name, n) for n in names)
+        ]
+    if scope.star is not None and not using:
+        scope.star = [*left_columns, *(c for s in added for c in s.columns)]
+    clause = ""
+    if using:
+        clause = " ON " + bind_using(
+            [u.this if isinstance(u, exp.Column) else u for u in using], kind, left_columns, added, scope, planner
+        )
+    elif on is not None:
+        context = Context(
+            planner, scope, "ON", dict(ctes), aggregates_allowed=False, windows_allowed=False, found=Found()
+        )
+        bound = condition(_bind_on(on, context), context, on, "ON")
+        push(planner, scope, bound, JOINS[kind].pushes(left_slots, right_slots))
+        clause = f" ON {bound.sql}"
+    elif kind not in ("CROSS",) and JOINS[kind].needs_condition:
+        kind = "CROSS" if kind == "INNER" else kind
+        clause = "" if kind == "CROSS" else " ON TRUE"
+    if clause and kind == "CROSS":
+        kind = "INNER"
+    _pad(planner, kind, left_slots, right_slots)
+    if kind in ("SEMI", "ANTI"):
+        del scope.sources[len(before) :]  # the right side is not seen outside
+        scope.star = left_columns if scope.star is not None else None
+    if kind in ("RIGHT", "FULL") or kind == "LEFT":
+        _mark_nullable(scope, before, added, kind)
+    return f"{left} {JOINS[kind].sql} {right}{clause}"
+
+
+def _bind_on(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind
+
+    return bind(node, context)
+
+
+def _pad(planner: Planner, kind: str, left: set[int], right: set[int]) -> None:
+    padded = {"LEFT": right, "RIGHT": left, "FULL": left | right}.get(kind, set())
+    for number in padded:
+        planner.slots[number].padded = True
+
+
+def _mark_nullable(scope: Scope, before: list[Source], added: list[Source], kind: str) -> None:
+    for source in [*(added if kind in ("LEFT", "FULL") else []), *(before if kind in ("RIGHT", "FULL") else [])]:
+        for column in source.columns:
+            column.nullable = True
+    if scope.star is not None:
+        scope.star = [replace(c, nullable=True) for c in scope.star]
+
+
+# --- lateral ----------------------------------------------------------------------------------------------------------
+
+
+def _bind_lateral(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    """``UNNEST(array)``, ``LATERAL (SELECT …)``, ``LATERAL TABLE(f(x))``."""
+    if isinstance(node, exp.Unnest):
+        from bergsql.engine.plan.table_functions import bind_unnest
+
+        return bind_unnest(node, scope, planner, ctes)
+    inner = node.this
+    if isinstance(inner, exp.Subquery):
+        inner = inner.this
+    if isinstance(inner, exp.Query | exp.Values):
+        return _bind_subquery(node, inner, scope, planner, ctes, lateral=True)
+    from bergsql.engine.plan.table_functions import bind_lateral_function
+
+    return bind_lateral_function(node, inner, scope, planner, ctes)
+
+
+def _bind_lateral_view(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    from bergsql.engine.plan.table_functions import bind_lateral_view
+
+    return bind_lateral_view(node, scope, planner, ctes)

@@ -1,0 +1,131 @@
+"""Kinds of joins, and USING."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.comparison import bind_comparison
+from bergsql.engine.plan.context import Context, Planner
+from bergsql.engine.plan.coercion import common_type
+from bergsql.engine.plan.casts import coerce
+from bergsql.engine.plan.scope import Scope, Source, SourceColumn, column_of
+from bergsql.engine.sql.parser.query import span_of
+
+Slots = set[int]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKind:
+    """``pushes(left, right)``: the scans that a condition of ON may be pushed to, because it drops their rows."""
+
+    sql: str
+    pushes: Callable[[Slots, Slots], Slots]
+    needs_condition: bool = True
+
+
+def _both(left: Slots, right: Slots) -> Slots:
+    return left | right
+
+
+def _left(left: Slots, right: Slots) -> Slots:  # noqa: ARG001
+    return left
+
+
+def _right(left: Slots, right: Slots) -> Slots:  # noqa: ARG001
+    return right
+
+
+def _none(left: Slots, right: Slots) -> Slots:  # noqa: ARG001
+    return set()
+
+
+JOINS = {
+    "CROSS": JoinKind("CROSS JOIN", _both, needs_condition=False),
+    "INNER": JoinKind("JOIN", _both),
+    "LEFT": JoinKind("LEFT JOIN", _right),
+    "RIGHT": JoinKind("RIGHT JOIN", _left),
+    "FULL": JoinKind("FULL JOIN", _none),
+    "SEMI": JoinKind("SEMI JOIN", _both),
+    "ANTI": JoinKind("ANTI JOIN", _right),
+}
+
+
+def join_kind(join: exp.Expr) -> str:
+    """The kind as a key of :data:`JOINS`."""
+    kind = str(join.args.get("kind") or "").upper()
+    side = str(join.args.get("side") or "").upper()
+    method = str(join.args.get("method") or "").upper()
+    if method not in ("", "NATURAL"):
+        raise not_supported(f"A {method} JOIN", span_of(join.this))
+    if kind in ("SEMI", "ANTI"):
+        return kind
+    if side:
+        return side
+    if kind in ("", "INNER", "OUTER"):
+        has_condition = join.args.get("on") is not None or join.args.get("using") or method
+        return "INNER" if has_condition or kind == "INNER" else "CROSS"
+    if kind == "CROSS":
+        return "CROSS"
+    raise not_supported(f"A {kind} JOIN", span_of(join.this))
+
+
+def bind_using(
+    names: list[exp.Expr],
+    kind: str,
+    left_columns: list[SourceColumn],
+    added: list[Source],
+    scope: Scope,
+    planner: Planner,
+) -> str:
+    """``USING (a, b)``: equal columns, which ``*`` shows once and first."""
+    context = Context(planner, scope, "USING")
+    conditions: list[str] = []
+    merged: list[SourceColumn] = []
+    right_columns = [c for s in added for c in s.columns]
+    gone: list[SourceColumn] = []
+    for node in names:
+        name = str(node.this)
+        left = _one(name, left_columns, node, scope)
+        right = _one(name, right_columns, node, scope)
+        a, b = column_of(left, name), column_of(right, name)
+        planner.note_read(a)
+        planner.note_read(b)
+        equal = exp.EQ(this=node, expression=node)
+        conditions.append(bind_comparison(equal, a, b, context).sql)
+        merged.append(_merge(left, right, a, b, kind, context))
+        gone += [left, right]
+    if kind not in ("SEMI", "ANTI"):
+        rest = [c for c in [*left_columns, *right_columns] if not any(c is g for g in gone)]
+        scope.star = [*merged, *rest]
+        for column in merged:
+            scope.merged[scope.fold(column.name)] = column
+    return " AND ".join(conditions)
+
+
+def _one(name: str, columns: list[SourceColumn], node: exp.Expr, scope: Scope) -> SourceColumn:
+    found = [c for c in columns if scope.same(c.name, name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise BergError(ErrorCode.INVALID, f"Column '{name}' is ambiguous in this join.", span=span_of(node))
+    raise BergError(
+        ErrorCode.NOT_FOUND,
+        f"Column '{name}' is not on both sides of the join.",
+        span=span_of(node),
+        hint=did_you_mean(name, [c.name for c in columns]),
+    )
+
+
+def _merge(left: SourceColumn, right: SourceColumn, a: Bound, b: Bound, kind: str, context: Context) -> SourceColumn:
+    if kind == "RIGHT":
+        return right
+    if kind != "FULL":
+        return left
+    shared = common_type(left.type, right.type, context.flavour) or left.type
+    x, y = coerce(a, shared, context), coerce(b, shared, context)
+    return SourceColumn(left.name, f"coalesce({x.sql}, {y.sql})", shared)

@@ -1,0 +1,166 @@
+"""What a condition says of the tables that it is about, so that files without matching rows are not read.
+
+Every bound condition carries, by scan, a predicate that holds wherever the condition is true; ``exact`` says that it is
+no weaker than the condition, so that NOT may turn it around. Comparisons of a column with a literal are exact; what is
+not understood contributes nothing. DuckDB still filters every row.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from bergsql.engine.plan.bound import Bound, Origin
+from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS
+from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.table.predicate import (
+    AlwaysTrue,
+    Compare,
+    In,
+    IsNull,
+    Not,
+    NotNull,
+    Op,
+    Predicate,
+    StartsWith,
+    all_of,
+    any_of,
+)
+
+_OPS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
+_FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_UNUSABLE = object()
+
+
+def _value(bound: Bound, column: DataType) -> object:
+    """The literal as a value of the column's type, or :data:`_UNUSABLE`."""
+    value, kind = bound.constant, column.kind
+    if isinstance(value, bool):
+        return value if kind is Kind.BOOLEAN else _UNUSABLE
+    if kind in INTEGERS and isinstance(value, int | Decimal):
+        return int(value) if value == int(value) else _UNUSABLE
+    if kind is Kind.DECIMAL and isinstance(value, int | Decimal):
+        return _decimal(Decimal(value), column.scale or 0)
+    if kind in FLOATS and isinstance(value, int | float | Decimal):
+        return float(value) if abs(value) < 1 << 53 else _UNUSABLE
+    if (kind in TEXTS and isinstance(value, str)) or (kind in BINARIES and isinstance(value, bytes)):
+        return value
+    if kind is Kind.DATE and isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if kind in STAMPS and bound.type.kind is kind:
+        wide = 6 < (column.precision or 6)
+        if isinstance(value, datetime) and not wide:
+            return value.replace(tzinfo=UTC) if kind is Kind.TIMESTAMP_LTZ else value
+        if isinstance(value, int) and wide and (bound.type.precision or 6) > 6:
+            return value
+    return _UNUSABLE
+
+
+def _decimal(value: Decimal, scale: int) -> object:
+    scaled = value.scaleb(scale)
+    return value if scaled == int(scaled) else _UNUSABLE
+
+
+def _about(result: Bound, origin: Origin, predicate: Predicate) -> None:
+    result.predicates = {origin.slot: predicate}
+    result.exact = True
+
+
+def compare(result: Bound, symbol: str, a: Bound, b: Bound) -> None:
+    """A comparison of a column with a literal."""
+    op = _OPS.get(symbol)
+    if symbol == "<=>" and a.origin and b.is_constant:
+        if b.constant is None:
+            _about(result, a.origin, IsNull(a.origin.column))
+            return
+        op = Op.EQ
+    if op is None:
+        return
+    if a.origin is None and b.origin is not None:
+        a, b, op = b, a, _FLIPPED.get(op, op)
+    if a.origin is None or not b.is_constant or b.constant is None:
+        return
+    value = _value(b, a.type)
+    if value is not _UNUSABLE:
+        _about(result, a.origin, Compare(a.origin.column, op, value))
+        # ``a <=> 1`` is never NULL, so its negation also holds where a is NULL.
+        result.exact = symbol != "<=>"
+
+
+def in_list(result: Bound, a: Bound, items: list[Bound]) -> None:
+    """A column in a list of literals. A NULL among them only matters under NOT."""
+    if a.origin is None or not all(i.is_constant for i in items):
+        return
+    values = [_value(i, a.type) for i in items if i.constant is not None]
+    if _UNUSABLE not in values and values:
+        _about(result, a.origin, In(a.origin.column, tuple(values)))
+        result.exact = len(values) == len(items)
+
+
+def is_null(result: Bound, operand: Bound) -> None:
+    if operand.origin is not None:
+        _about(result, operand.origin, IsNull(operand.origin.column))
+
+
+def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
+    """LIKE with a plain prefix says that the column starts with it."""
+    prefix = ""
+    i = 0
+    while i < len(pattern) and pattern[i] not in "%_":
+        if escape and pattern[i] == escape:
+            i += 1
+            if i >= len(pattern):
+                return
+        prefix += pattern[i]
+        i += 1
+    if a.origin is None or a.type.kind not in TEXTS:
+        return
+    if i == len(pattern):
+        _about(result, a.origin, Compare(a.origin.column, Op.EQ, prefix))
+    elif prefix:
+        _about(result, a.origin, StartsWith(a.origin.column, prefix))
+        result.exact = pattern[i:] == "%"
+
+
+def truth(bound: Bound) -> None:
+    """A BOOLEAN column that is a condition itself."""
+    if bound.origin is not None and not bound.predicates:
+        _about(bound, bound.origin, Compare(bound.origin.column, Op.EQ, True))
+
+
+def conjunction(result: Bound, a: Bound, b: Bound) -> None:
+    """Both hold, on every scan that either is about."""
+    slots = {**a.predicates, **b.predicates}
+    result.predicates = {s: all_of(*(x.predicates[s] for x in (a, b) if s in x.predicates)) for s in slots}
+    result.exact = a.exact and b.exact and len(slots) == 1
+
+
+def disjunction(result: Bound, a: Bound, b: Bound) -> None:
+    """One holds: only what both say something of."""
+    slots = a.predicates.keys() & b.predicates.keys()
+    result.predicates = {s: any_of(a.predicates[s], b.predicates[s]) for s in slots}
+    result.exact = a.exact and b.exact and len(slots) == len(a.predicates) == len(b.predicates) == 1
+
+
+def negation(result: Bound, operand: Bound) -> None:
+    if operand.exact and len(operand.predicates) == 1:
+        ((slot, predicate),) = operand.predicates.items()
+        result.predicates = {slot: NotNull(predicate.column) if isinstance(predicate, IsNull) else Not(predicate)}
+        result.exact = True
+
+
+def rejects_null(predicate: Predicate) -> bool:
+    """True when a row whose columns are all NULL cannot fulfil it: it may be pushed below an outer join."""
+    match predicate:
+        case Compare() | In() | StartsWith() | NotNull():
+            return True
+    children = getattr(predicate, "children", None)
+    if children is None:
+        return False
+    if type(predicate).__name__ == "And":
+        return any(rejects_null(c) for c in children)
+    return all(rejects_null(c) for c in children)
+
+
+def is_useful(predicate: Predicate) -> bool:
+    return not isinstance(predicate, AlwaysTrue)

@@ -1,0 +1,131 @@
+"""From a parsed query to a plan: DuckDB's SQL, the result's columns, and the scans that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.context import Context, Planner
+from bergsql.engine.plan.scope import Scope
+from bergsql.engine.plan.select import bind_query
+from bergsql.engine.sql.types import DataType
+from bergsql.engine.table.predicate import AlwaysTrue, Predicate, all_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bergsql.engine.plan.context import Slot
+    from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.sql.statements import Expression, Query
+    from bergsql.engine.table.scan import TableScan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    """A column of the result, as it is shown. ``type`` None: DuckDB's own."""
+
+    name: str
+    type: DataType | None
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScan:
+    """A table that the plan reads: its full name, what is pushed to it, and its files."""
+
+    table: str
+    columns: tuple[str, ...]
+    predicate: Predicate
+    scan: TableScan
+    snapshot_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A query that is ready to run.
+
+    ``sql`` yields ``columns`` in order; set ``variables`` before it runs. Its own column names mean nothing.
+    """
+
+    sql: str
+    columns: tuple[PlannedColumn, ...]
+    scans: tuple[PlannedScan, ...] = ()
+    variables: dict[str, list[str]] = field(default_factory=dict)
+    query: Query | None = field(default=None, repr=False, compare=False)
+    """The query as it was written: where an error of DuckDB's is looked for."""
+
+    def explain(self) -> list[str]:
+        """The plan as indented lines."""
+        from bergsql.engine.plan.explain import explain_lines
+
+        return explain_lines(self)
+
+
+def plan_query(query: Query, relations: Relations) -> QueryPlan:
+    """Plan a query.
+
+    :raises BergError: with its place, when a name, a type or a form is wrong.
+    """
+    planner = Planner(relations, relations.flavour, query.hints)
+    try:
+        bound = bind_query(query.ast, planner, None, {})
+    except RecursionError:
+        raise BergError(ErrorCode.INVALID, "The query is nested too deeply.", span=query.span) from None
+    scans = [_planned(n, slot) for n, slot in enumerate(planner.slots)]
+    sql = _fill(bound.sql, planner.slots, scans)
+    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
+    columns = tuple(PlannedColumn(c.name, c.type, c.nullable) for c in bound.columns)
+    return QueryPlan(sql, columns, tuple(scans), variables, query)
+
+
+def plan_expression(expression: Expression, relations: Relations, to: DataType | None = None) -> str:
+    """A constant expression (a value of PARTITION (…), an argument of CALL) as DuckDB's SQL, cast to ``to`` if given.
+
+    :raises BergError: NOT_FOUND when it names a column; INVALID when it aggregates.
+    """
+    from bergsql.engine.plan.casts import coerce
+    from bergsql.engine.plan.expressions import bind
+
+    planner = Planner(relations, relations.flavour)
+    context = Context(planner, Scope(relations.flavour), "a constant", aggregates_allowed=False, windows_allowed=False)
+    bound = bind(expression.ast, context)
+    if to is not None:
+        bound = coerce(bound, to, context, expression.span)
+    if planner.slots:
+        raise BergError(ErrorCode.INVALID, "A constant expression cannot read a table.", span=expression.span)
+    return bound.sql
+
+
+def _planned(number: int, slot: Slot) -> PlannedScan:
+    from bergsql.engine.table.scan import build_scan
+
+    relation = slot.relation
+    predicate = all_of(*slot.predicates)
+    scan = build_scan(
+        relation.table,
+        relation.storage,
+        predicate=None if isinstance(predicate, AlwaysTrue) else predicate,
+        columns=frozenset(slot.columns),
+        name_prefix=f"s{number}",
+    )
+    snapshot = relation.table.metadata.current_snapshot()
+    return PlannedScan(
+        ".".join(relation.parts),
+        tuple(f.name for f in scan.fields),
+        predicate,
+        scan,
+        snapshot.snapshot_id if snapshot is not None else None,
+    )
+
+
+def _fill(sql: str, slots: Iterable[Slot], scans: Iterable[PlannedScan]) -> str:
+    """The SQL with each scan in its place."""
+    for slot, planned in zip(slots, scans, strict=True):
+        sql = sql.replace(slot.mark, f"({planned.scan.sql})")
+    return sql
+
+
+def renamed(plan: QueryPlan, names: Iterable[str]) -> QueryPlan:
+    """The plan with other names for its columns."""
+    return replace(plan, columns=tuple(replace(c, name=n) for c, n in zip(plan.columns, names, strict=True)))

@@ -1,0 +1,71 @@
+"""What planning asks of a session: its flavour, its settings, and what a table's name stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bergsql.catalog.errors import Span
+from bergsql.engine.sql.flavour import Flavour
+
+if TYPE_CHECKING:
+    from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.sql.statements import Query
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergRelation:
+    """An Iceberg table, or with ``suffix`` one of its metadata tables (``snapshots``) or references (``branch_b``)."""
+
+    parts: tuple[str, ...]
+    """The full name: catalog, namespace parts, table."""
+    table: LoadedTable
+    storage: Storage
+    suffix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRelation:
+    """A view: the query that stands for it, read in the session's current catalog and database."""
+
+    parts: tuple[str, ...]
+    query: Query
+    columns: tuple[str, ...] = ()
+    """The names that the view gives its columns; empty: the query's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRelation:
+    """A table of a connector (Kafka, JDBC …)."""
+
+    parts: tuple[str, ...]
+    connector: str
+
+
+Relation = IcebergRelation | ViewRelation | ConnectorRelation
+
+
+class Relations(Protocol):
+    """What a session tells planning."""
+
+    @property
+    def flavour(self) -> Flavour: ...
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone, by name."""
+
+    @property
+    def current_catalog(self) -> str: ...
+
+    @property
+    def current_database(self) -> str: ...
+
+    def setting(self, key: str) -> str | None: ...
+
+    def resolve(self, parts: tuple[str, ...], span: Span | None) -> Relation:
+        """What the name stands for.
+
+        :raises BergError: NOT_FOUND at ``span``.
+        """

@@ -1,0 +1,90 @@
+"""UNION, INTERSECT and EXCEPT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.plan.casts import convert_sql, same_in_duckdb, type_text
+from bergsql.engine.plan.coercion import common_type
+from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner, type_error
+from bergsql.engine.plan.scope import Scope
+from bergsql.engine.sql.parser.query import span_of
+
+_WORDS = ((exp.Union, "UNION"), (exp.Except, "EXCEPT"), (exp.Intersect, "INTERSECT"))
+
+
+def bind_set_operation(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
+    """A chain of set operations; each column takes the type that all parts have in common."""
+    from bergsql.engine.plan.select import bind_query, with_tail
+
+    spine: list[exp.Expr] = []
+    at = node
+    while isinstance(at, exp.SetOperation) and (at is node or not _has_tail(at)):
+        spine.append(at)
+        at = at.this
+    query = bind_query(at, planner, parent, ctes)
+    for operation in reversed(spine):
+        right_node = operation.expression
+        right = bind_query(right_node, planner, parent, ctes)
+        query = _combine(
+            _word(operation), query, right, right_node, planner, by_name=bool(operation.args.get("by_name"))
+        )
+    return with_tail(query, node, planner, ctes)
+
+
+def _has_tail(node: exp.Expr) -> bool:
+    return any(node.args.get(k) for k in ("order", "limit", "offset", "with_", "sort", "cluster"))
+
+
+def _word(node: exp.Expr) -> str:
+    for key, form in (("side", "An outer UNION"), ("kind", "UNION of that kind"), ("on", "UNION … ON")):
+        if node.args.get(key):
+            raise not_supported(form, span_of(node.expression))
+    word = next(w for class_, w in _WORDS if isinstance(node, class_))
+    return f"{word} ALL" if node.args.get("distinct") is False else word
+
+
+def _combine(
+    word: str, left: BoundQuery, right: BoundQuery, node: exp.Expr, planner: Planner, *, by_name: bool
+) -> BoundQuery:
+    if by_name:
+        raise not_supported("UNION BY NAME", span_of(node))
+    if len(left.columns) != len(right.columns):
+        raise BergError(
+            ErrorCode.ARITY,
+            f"The two sides of {word.split()[0]} have {len(left.columns)} and {len(right.columns)} columns.",
+            span=span_of(node),
+        )
+    columns: list[OutputColumn] = []
+    for position, (a, b) in enumerate(zip(left.columns, right.columns, strict=True), start=1):
+        shared = common_type(a.type, b.type, planner.flavour)
+        if shared is None:
+            x, y = type_text(a.type, planner.flavour), type_text(b.type, planner.flavour)
+            raise type_error(
+                f"Column {position} of {word.split()[0]} is {x} on one side and {y} on the other.",
+                span_of(node),
+                f"CAST(… AS {x}) makes them equal.",
+            )
+        columns.append(OutputColumn(a.name, shared, a.nullable or b.nullable))
+    return BoundQuery(f"{_side(left, columns, planner)} {word} {_side(right, columns, planner)}", columns)
+
+
+def _side(query: BoundQuery, columns: list[OutputColumn], planner: Planner) -> str:
+    """One side, its columns cast where their type differs from the common one."""
+    from bergsql.engine.plan.context import Context
+
+    different = [
+        c.type != q.type and not same_in_duckdb(q.type, c.type) for c, q in zip(columns, query.columns, strict=True)
+    ]
+    if not any(different):
+        return f"({query.sql})"
+    context = Context(planner, Scope(planner.flavour))
+    names = [f"c{i}" for i in range(len(columns))]
+    items = ", ".join(
+        convert_sql(n, q.type, c.type, context) if d else n
+        for n, q, c, d in zip(names, query.columns, columns, different, strict=True)
+    )
+    return f"(SELECT {items} FROM ({query.sql}) AS q({', '.join(names)}))"

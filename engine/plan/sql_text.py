@@ -1,0 +1,49 @@
+"""Small pieces of DuckDB SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from zlib import crc32
+
+_ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*|-?[\d.]+|'[^']*')"""
+_CHEAP = re.compile(rf"{_ATOM}|CAST\({_ATOM} AS \w+(?:\([\d,]+\))?\)")
+
+
+def is_cheap(sql: str) -> bool:
+    """True for a column, a lambda's variable, a literal, or a cast of one: what may stand several times in an expression."""
+    return _CHEAP.fullmatch(sql) is not None
+
+
+def let(sql: str, body: Callable[[str], str]) -> str:
+    """``body`` of a value that it names several times.
+
+    What is more than a column is bound to a lambda's variable: written out several times it would make text that
+    doubles with every level of nesting, and a volatile function would give several values.
+    """
+    if is_cheap(sql):
+        return body(sql)
+    return f"{each(f'[{sql}]', body)}[1]"
+
+
+def each(sql: str, body: Callable[[str], str]) -> str:
+    """``body`` of every element of a list."""
+    # Named after what it stands for: the same plan has the same text each time, and no two that nest share a name.
+    name = f"v{crc32(sql.encode()):08x}"
+    return f"list_transform({sql}, lambda {name}: {body(name)})"
+
+
+def failure(message: str, detail: str | None = None) -> str:
+    """SQL that raises ``message`` (with the text of ``detail`` SQL put in for ``%s``) as an error of ours."""
+    before, mark, after = message.partition("%s")
+
+    def quoted(text: str) -> str:
+        return "'" + text.replace("'", "''") + "'"
+
+    if not mark or detail is None:
+        return f"error({quoted(FAILURE_MARK + message)})"
+    return f"error({quoted(FAILURE_MARK + before)} || CAST({detail} AS VARCHAR) || {quoted(after)})"
+
+
+FAILURE_MARK = "\u241e"
+"""Begins the text of errors that a planned query raises itself."""

@@ -1,0 +1,93 @@
+"""Queries inside of expressions: scalar, EXISTS, IN, ANY and ALL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.plan.bound import BOOLEAN, Bound
+from bergsql.engine.plan.casts import convert_sql, type_text
+from bergsql.engine.plan.comparison import compared_types
+from bergsql.engine.plan.context import BoundQuery, Context, type_error
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.sql.types import DataType
+
+
+def _query(node: exp.Expr, context: Context) -> BoundQuery:
+    from bergsql.engine.plan.select import bind_query
+
+    return bind_query(node, context.planner, context.scope, context.ctes)
+
+
+def bind_scalar_query(node: exp.Expr, context: Context) -> Bound:
+    """``(SELECT …)`` as a value."""
+    bound = _query(node, context)
+    if len(bound.columns) != 1:
+        raise BergError(
+            ErrorCode.ARITY,
+            f"A subquery that is a value has one column, not {len(bound.columns)}.",
+            span=span_of(node),
+        )
+    return Bound(f"({bound.sql})", bound.columns[0].type, "scalarsubquery()")
+
+
+def bind_exists(node: exp.Expr, context: Context) -> Bound:
+    bound = _query(node.this, context)
+    return Bound(f"EXISTS ({bound.sql})", BOOLEAN, "exists()", False)
+
+
+def bind_in_query(node: exp.Expr, operand: Bound, query: exp.Expr, context: Context) -> Bound:
+    """``a IN (SELECT …)`` and ``(a, b) IN (SELECT …)``."""
+    bound = _query(query, context)
+    width = len(operand.type.children) if isinstance(node.this, exp.Tuple) else 1
+    if len(bound.columns) != width:
+        raise BergError(
+            ErrorCode.ARITY,
+            f"IN compares {width} {'value' if width == 1 else 'values'} with a query of {len(bound.columns)} columns.",
+            span=span_of(query) or span_of(node),
+        )
+    text = f"({operand.text} IN (listquery()))"
+    if isinstance(node.this, exp.Tuple):
+        from bergsql.engine.plan.expressions import bind
+
+        parts = [bind(e, context) for e in node.this.expressions]
+        return Bound(f"(({', '.join(p.sql for p in parts)}) IN ({bound.sql}))", BOOLEAN, text)
+    left, inner = _matched(operand, bound, context, node)
+    return Bound(f"({left} IN ({inner}))", BOOLEAN, text)
+
+
+def _matched(operand: Bound, query: BoundQuery, context: Context, node: exp.Expr) -> tuple[str, str]:
+    """Both sides as types that DuckDB compares as the flavour does."""
+    type_ = query.columns[0].type
+    types = compared_types(operand.type, type_, context)
+    if types is None:
+        a, b = type_text(operand.type, context.flavour), type_text(type_, context.flavour)
+        raise type_error(f"{a} cannot be compared with the query's {b}.", span_of(node))
+    left = convert_sql(operand.sql, operand.type, types[0], context) if types[0] else operand.sql
+    return left, _cast_column(query, types[1], context) if types[1] else query.sql
+
+
+def _cast_column(query: BoundQuery, to: DataType, context: Context) -> str:
+    return f"SELECT {convert_sql('q.c', query.columns[0].type, to, context)} FROM ({query.sql}) AS q(c)"
+
+
+def bind_quantified(node: exp.Expr, context: Context) -> Bound:
+    """The right side of ``a > ANY (SELECT …)`` and ``a > ALL (SELECT …)``; the comparison is around it."""
+    inner = node.this
+    while isinstance(inner, exp.Subquery | exp.Paren):
+        inner = inner.this
+    if not isinstance(inner, exp.Query):
+        raise not_supported("ANY or ALL of a list", span_of(node), "IN (…) compares with a list.")
+    bound = _query(inner, context)
+    if len(bound.columns) != 1:
+        raise BergError(ErrorCode.ARITY, "ANY and ALL take a query of one column.", span=span_of(node))
+    word = "ALL" if isinstance(node, exp.All) else "ANY"
+    result = Bound(f"{word} ({bound.sql})", bound.columns[0].type, f"{word.lower()}()")
+    if result.type.kind is Kind.NULL:
+        result.type = BOOLEAN
+    return result

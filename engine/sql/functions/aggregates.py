@@ -1,0 +1,210 @@
+"""Aggregate functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.engine.plan import integers
+from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, Bound
+from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
+from bergsql.engine.sql.functions.collections import array_of
+from bergsql.engine.sql.functions.model import Aggregate, Call, Function
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.context import Context
+
+
+def _spark_sum_type(arguments: Sequence[Bound]) -> DataType:
+    type_ = arguments[0].type
+    if type_.kind in INTEGERS:
+        return BIGINT
+    if type_.kind is Kind.DECIMAL:
+        return bounded(min((type_.precision or 38) + 10, 38), type_.scale or 0)
+    return DOUBLE
+
+
+def _flink_sum_type(arguments: Sequence[Bound]) -> DataType:
+    type_ = arguments[0].type
+    return DataType(Kind.DECIMAL, 38, type_.scale or 0) if type_.kind is Kind.DECIMAL else type_
+
+
+def _sum(call: Call, arguments: list[Bound], context: Context) -> str:
+    """DuckDB adds integers up in a HUGEINT; what it gives is cut once a group, not once a row."""
+    a = arguments[0]
+    total = call("sum", a.sql)
+    kind = a.type.kind
+    if kind in INTEGERS:
+        return (
+            integers.wrapped(total, Kind.BIGINT if context.spark else kind)
+            if kind is Kind.BIGINT or not context.spark
+            else f"CAST({total} AS BIGINT)"
+        )
+    if kind is Kind.DECIMAL:
+        type_ = _spark_sum_type(arguments) if context.spark else _flink_sum_type(arguments)
+        return f"TRY_CAST({total} AS DECIMAL({type_.precision},{type_.scale}))"
+    return f"CAST({total} AS FLOAT)" if kind is Kind.FLOAT and not context.spark else total
+
+
+def _avg_type(arguments: Sequence[Bound]) -> DataType:
+    type_ = arguments[0].type
+    if type_.kind is Kind.DECIMAL:
+        precision, scale = type_.precision or 38, type_.scale or 0
+        return bounded(precision + 4, scale + 4)
+    return DOUBLE
+
+
+def _flink_avg_type(arguments: Sequence[Bound]) -> DataType:
+    type_ = arguments[0].type
+    if type_.kind is Kind.DECIMAL:
+        return DataType(Kind.DECIMAL, 38, max(6, type_.scale or 0))
+    return type_
+
+
+def _avg(call: Call, arguments: list[Bound], context: Context) -> str:
+    a = arguments[0]
+    kind = a.type.kind
+    if kind is Kind.DECIMAL:
+        type_ = _avg_type(arguments) if context.spark else _flink_avg_type(arguments)
+        return _decimal_average(call("sum", a.sql), call("count", a.sql), a.type, type_, context)
+    if kind in INTEGERS and not context.spark:  # Flink's average of integers is one
+        name = integers.SQL_NAMES[kind]
+        return f"CAST({call('sum', a.sql)} // nullif({call('count', a.sql)}, 0) AS {name})"
+    average = call("avg", a.sql)
+    return f"CAST({average} AS FLOAT)" if kind is Kind.FLOAT and not context.spark else average
+
+
+def _decimal_average(total: str, count: str, source: DataType, to: DataType, context: Context) -> str:
+    from bergsql.engine.plan.decimals import decimal_operation
+
+    whole = DataType(Kind.DECIMAL, 38, source.scale or 0)
+    a = Bound(f"CAST({total} AS DECIMAL(38,{source.scale or 0}))", whole, "")
+    b = Bound(f"CAST(nullif({count}, 0) AS DECIMAL(20,0))", DataType(Kind.DECIMAL, 20, 0), "", constant=object())
+    return decimal_operation("/", (a, a.type), (b, b.type), to, context)
+
+
+def _count(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    if len(arguments) == 1:
+        one = arguments[0]
+        return call("count", one.sql) if one.type.kind is not Kind.NULL else "CAST(0 AS BIGINT)"
+    # Rows where none is NULL.
+    whole = f"CASE WHEN {' AND '.join(f'{a.sql} IS NOT NULL' for a in arguments)} THEN ({', '.join(a.sql for a in arguments)}) END"
+    return call("count", whole)
+
+
+def _list(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    return f"coalesce({call('list', arguments[0].sql)}, [])"
+
+
+def _set(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    return f"coalesce(list_distinct({call('list', arguments[0].sql)}), [])"
+
+
+def _array(arguments: Sequence[Bound]) -> DataType:
+    return array_of(arguments[0].type)
+
+
+def _first(duck: str) -> Callable[[Call, list[Bound], Context], str]:
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+        a = arguments[0]
+        if len(arguments) > 1 and arguments[1].constant is True:
+            return call("any_value" if duck == "first" else "last", a.sql) if duck == "first" else call("last", a.sql)
+        return call(duck, a.sql)
+
+    return made
+
+
+def _quantile(duck: str) -> Callable[[Call, list[Bound], Context], str]:
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+        return call(duck, arguments[0].sql, arguments[1].sql)
+
+    return made
+
+
+def _quantile_type(arguments: Sequence[Bound]) -> DataType:
+    return array_of(DOUBLE) if arguments[1].type.kind is Kind.ARRAY else DOUBLE
+
+
+def _discrete_type(arguments: Sequence[Bound]) -> DataType:
+    return array_of(arguments[0].type) if arguments[1].type.kind is Kind.ARRAY else arguments[0].type
+
+
+def _listagg(call: Call, arguments: list[Bound], context: Context) -> str:
+    default = "''" if context.spark else "','"
+    return call("string_agg", arguments[0].sql, arguments[1].sql if len(arguments) > 1 else default)
+
+
+def _count_if(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    return f"CAST({call('count_if', arguments[0].sql)} AS BIGINT)"
+
+
+def _grouping(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    name = "TINYINT" if context.spark else "BIGINT"
+    return f"CAST(GROUPING({', '.join(a.sql for a in arguments)}) AS {name})"
+
+
+def _extreme(duck: str) -> Callable[[Call, list[Bound], Context], str]:
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+        return call(duck, arguments[0].sql)
+
+    return made
+
+
+def _grouping_type(arguments: Sequence[Bound]) -> DataType:
+    return BIGINT if not arguments else DataType(Kind.BIGINT)
+
+
+def _float_kind(arguments: Sequence[Bound]) -> DataType:
+    return arguments[0].type if arguments[0].type.kind in FLOATS else DOUBLE
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Aggregate("count", "fs", "a+", BIGINT, _count),
+    Aggregate("sum", "s", "n", _spark_sum_type, _sum),
+    Aggregate("sum", "f", "n", _flink_sum_type, _sum),
+    Aggregate("avg mean", "s", "n", _avg_type, _avg),
+    Aggregate("avg", "f", "n", _flink_avg_type, _avg),
+    Aggregate("min", "fs", "a", 0, _extreme("min")),
+    Aggregate("max", "fs", "a", 0, _extreme("max")),
+    Aggregate("stddev stddev_samp", "fs", "d", DOUBLE, "stddev_samp"),
+    Aggregate("std", "s", "d", DOUBLE, "stddev_samp"),
+    Aggregate("stddev_pop", "fs", "d", DOUBLE, "stddev_pop"),
+    Aggregate("variance var_samp", "fs", "d", DOUBLE, "var_samp"),
+    Aggregate("var_pop", "fs", "d", DOUBLE, "var_pop"),
+    Aggregate("corr", "s", "dd", DOUBLE, "corr"),
+    Aggregate("covar_pop", "s", "dd", DOUBLE, "covar_pop"),
+    Aggregate("covar_samp", "s", "dd", DOUBLE, "covar_samp"),
+    Aggregate("collect_list array_agg", "s", "a", _array, _list, keeps_nulls=False),
+    Aggregate("collect_set", "s", "a", _array, _set, keeps_nulls=False),
+    Aggregate("array_agg", "f", "a", _array, "list"),
+    Aggregate("first first_value", "s", "ab?", 0, _first("first")),
+    Aggregate("last last_value", "s", "ab?", 0, _first("last")),
+    Aggregate("first_value", "f", "a", 0, _first("first")),
+    Aggregate("last_value", "f", "a", 0, _first("last")),
+    Aggregate("any_value", "s", "a", 0, "first"),
+    Aggregate("single_value", "f", "a", 0, "any_value"),
+    Aggregate("count_if", "s", "b", BIGINT, _count_if),
+    Aggregate("bool_and every", "s", "b", BOOLEAN, "bool_and"),
+    Aggregate("bool_or some any", "s", "b", BOOLEAN, "bool_or"),
+    Aggregate("every", "f", "b", BOOLEAN, "bool_and"),
+    Aggregate("max_by", "s", "aa", 0, "arg_max_null"),
+    Aggregate("min_by", "s", "aa", 0, "arg_min_null"),
+    Aggregate("median", "s", "d", DOUBLE, "median"),
+    Aggregate("mode", "s", "a", 0, "mode"),
+    Aggregate("percentile percentile_cont", "fs", "da", _quantile_type, _quantile("quantile_cont")),
+    Aggregate("percentile_disc", "s", "aa", _discrete_type, _quantile("quantile_disc")),
+    Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _quantile("quantile_disc")),
+    Aggregate("approx_count_distinct", "fs", "a", BIGINT, "approx_count_distinct"),
+    Aggregate("listagg", "fs", "tt?", STRING, _listagg),
+    Aggregate("string_agg", "s", "tt?", STRING, _listagg),
+    Aggregate("bit_and", "s", "a", 0, "bit_and"),
+    Aggregate("bit_or", "s", "a", 0, "bit_or"),
+    Aggregate("bit_xor", "s", "a", 0, "bit_xor"),
+    Aggregate("grouping", "s", "a", DataType(Kind.TINYINT), _grouping),
+    Aggregate("grouping", "f", "a", BIGINT, _grouping),
+    Aggregate(
+        "grouping_id", "fs", "a+", BIGINT, lambda call, a, c: f"CAST(GROUPING({', '.join(x.sql for x in a)}) AS BIGINT)"
+    ),  # noqa: ARG005
+)
+UNTYPED = NULL

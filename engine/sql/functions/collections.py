@@ -1,0 +1,229 @@
+"""Arrays, maps and rows: constructors and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.bound import BOOLEAN, INT, NULL, STRING, Bound
+from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.type_names import duckdb_name
+from bergsql.engine.sql.types import DataType, Field, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.context import Context
+
+
+def array_of(element: DataType, nullable: bool = True) -> DataType:
+    return DataType(Kind.ARRAY, children=(Field("element", element, nullable),))
+
+
+def map_of(key: DataType, value: DataType, nullable: bool = True) -> DataType:
+    return DataType(Kind.MAP, children=(Field("key", key, False), Field("value", value, nullable)))
+
+
+def _array(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind, one_type
+
+    bound = [bind(a, context) for a in node.expressions]
+    text = f"array({', '.join(b.text for b in bound)})"
+    if not bound:
+        return Bound("[]", array_of(NULL), text, False)
+    values = one_type(bound, context, node, "ARRAY")
+    type_ = array_of(values[0].type, any(v.nullable for v in values))
+    sql = f"[{', '.join(v.sql for v in values)}]"
+    return Bound(sql, type_, text, False, volatile=any(v.volatile for v in values))
+
+
+def _map(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind, one_type
+    from bergsql.engine.sql.parser.query import span_of
+
+    bound = [bind(a, context) for a in node.expressions]
+    text = f"map({', '.join(b.text for b in bound)})"
+    if len(bound) % 2:
+        raise BergError(ErrorCode.ARITY, "MAP takes keys and values in turn.", span=span_of(node))
+    if not bound:
+        return Bound("MAP {}", map_of(NULL, NULL), text, False)
+    keys, values = one_type(bound[::2], context, node, "MAP"), one_type(bound[1::2], context, node, "MAP")
+    sql = f"map([{', '.join(k.sql for k in keys)}], [{', '.join(v.sql for v in values)}])"
+    type_ = map_of(keys[0].type, values[0].type, any(v.nullable for v in values))
+    return Bound(sql, type_, text, False, volatile=any(b.volatile for b in bound))
+
+
+def _row(node: exp.Expr, context: Context) -> Bound:
+    """Flink's ROW(a, b): its fields are ``EXPR$0``, ``EXPR$1`` …"""
+    from bergsql.engine.plan.expressions import bind, make_row
+
+    bound = [bind(a, context) for a in node.expressions]
+    return make_row(bound, context, [f"EXPR${i}" for i in range(len(bound))])
+
+
+def _struct(node: exp.Expr, context: Context) -> Bound:
+    """Spark's STRUCT(a, b AS c): its fields take the names of columns and aliases."""
+    from bergsql.engine.plan.expressions import bind, make_row
+
+    bound: list[Bound] = []
+    names: list[str] = []
+    texts: list[str] = []
+    for i, argument in enumerate(node.expressions, start=1):
+        inner = argument.this if isinstance(argument, exp.Alias) else argument
+        value = bind(inner, context)
+        bound.append(value)
+        if isinstance(argument, exp.Alias):
+            names.append(str(argument.args["alias"].this))
+            texts.append(f"{value.text} AS {names[-1]}")
+        else:
+            plain = isinstance(inner, exp.Column | exp.Dot)
+            names.append(value.name if plain and value.name else f"col{i}")
+            texts.append(value.text)
+    result = make_row(bound, context, names)
+    result.text = f"struct({', '.join(texts)})"
+    return result
+
+
+def _named_struct(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.expressions import bind, make_row
+    from bergsql.engine.sql.parser.query import span_of
+
+    bound = [bind(a, context) for a in node.expressions]
+    names = [b.constant for b in bound[::2]]
+    if len(bound) % 2 or not all(isinstance(n, str) for n in names):
+        raise BergError(ErrorCode.ARITY, "NAMED_STRUCT takes names (literals) and values in turn.", span=span_of(node))
+    result = make_row(bound[1::2], context, [str(n) for n in names])
+    result.text = f"named_struct({', '.join(b.text for b in bound)})"
+    return result
+
+
+def _size(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    """Spark's SIZE(NULL) is -1."""
+    a = arguments[0]
+    if a.type.kind is Kind.NULL:
+        return "-1"
+    return f"coalesce(CAST({_count(a)} AS INTEGER), -1)"
+
+
+def _cardinality(arguments: list[Bound], context: Context) -> str:
+    if context.spark:
+        return _size(arguments, context)
+    return f"CAST({_count(arguments[0])} AS INTEGER)"
+
+
+def _count(a: Bound) -> str:
+    return f"cardinality({a.sql})" if a.type.kind is Kind.MAP else f"len({a.sql})"
+
+
+def _element(arguments: Sequence[Bound]) -> DataType:
+    children = arguments[0].type.children
+    return children[0].type if children else NULL
+
+
+def _value(arguments: Sequence[Bound]) -> DataType:
+    return arguments[0].type.children[-1].type
+
+
+def _keys(arguments: Sequence[Bound]) -> DataType:
+    return array_of(arguments[0].type.children[0].type, False)
+
+
+def _values(arguments: Sequence[Bound]) -> DataType:
+    return array_of(arguments[0].type.children[1].type)
+
+
+def _element_at(arguments: list[Bound], context: Context) -> str:
+    """From 1; a negative index counts from the end; a missing key is NULL."""
+    from bergsql.engine.plan.casts import coerce
+
+    a, b = arguments
+    if a.type.kind is Kind.MAP:
+        return f"{a.sql}[{coerce(b, a.type.children[0].type, context).sql}]"
+    return f"{a.sql}[{coerce(b, INT, context).sql}]"
+
+
+def _with_element(template: str) -> object:
+    def made(arguments: list[Bound], context: Context) -> str:
+        from bergsql.engine.plan.casts import coerce
+
+        a, b = arguments
+        value = coerce(b, a.type.children[0].type, context) if a.type.children else b
+        return template.format(a.sql, value.sql)
+
+    return made
+
+
+def _sorted(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    ascending = arguments[1].constant if len(arguments) > 1 else True
+    if ascending is False:
+        return f"list_sort({arguments[0].sql}, 'DESC', 'NULLS LAST')"
+    return f"list_sort({arguments[0].sql}, 'ASC', 'NULLS FIRST')"
+
+
+def _join(arguments: list[Bound], context: Context) -> str:
+    from bergsql.engine.plan.casts import convert_sql
+    from bergsql.engine.plan.sql_text import each
+
+    a, separator = arguments[0], arguments[1]
+    element = a.type.children[0].type
+    texts = (
+        each(a.sql, lambda e: convert_sql(e, element, STRING, context)) if element.kind is not Kind.STRING else a.sql
+    )
+    if len(arguments) > 2:
+        texts = each(texts, lambda e: f"coalesce({e}, {arguments[2].sql})")
+    else:
+        texts = f"list_filter({texts}, lambda e: e IS NOT NULL)"
+    return f"array_to_string({texts}, {separator.sql})"
+
+
+def _sequence(arguments: list[Bound], context: Context) -> Bound:
+    from bergsql.engine.plan.casts import coerce
+
+    a, b = arguments[:2]
+    if a.type.kind is Kind.DATE:
+        step = arguments[2].sql if len(arguments) > 2 else "INTERVAL 1 DAY"
+        sql = f"CAST(generate_series({a.sql}, {b.sql}, {step}) AS DATE[])"
+        return Bound(sql, array_of(a.type, False), "")
+    x, y = coerce(a, DataType(Kind.BIGINT), context), coerce(b, DataType(Kind.BIGINT), context)
+    step = arguments[2].sql if len(arguments) > 2 else f"CASE WHEN {x.sql} <= {y.sql} THEN 1 ELSE -1 END"
+    sql = f"CAST(generate_series({x.sql}, {y.sql}, {step}) AS {duckdb_name(array_of(a.type))})"
+    return Bound(sql, array_of(a.type, False), "")
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Special("array", "fs", _array),
+    Special("map", "fs", _map),
+    Special("row", "f", _row),
+    Special("struct", "s", _struct),
+    Special("named_struct", "s", _named_struct),
+    Scalar("size", "s", "a", INT, _size),
+    Scalar("cardinality", "fs", "a", INT, _cardinality),
+    Scalar("array_size", "s", "A", INT, "CAST(len({0}) AS INTEGER)"),
+    Scalar("element_at", "s", "aa", _value, _element_at),
+    Scalar("element", "f", "A", _element, "{0}[1]"),
+    Scalar("array_contains", "fs", "Aa", BOOLEAN, _with_element("list_contains({0}, {1})")),  # type: ignore[arg-type]
+    Scalar(
+        "array_position",
+        "fs",
+        "Aa",
+        DataType(Kind.BIGINT),
+        _with_element("CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT)"),
+    ),  # type: ignore[arg-type]
+    Scalar("array_remove", "fs", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),  # type: ignore[arg-type]
+    Scalar("array_append", "fs", "Aa", 0, _with_element("list_append({0}, {1})")),  # type: ignore[arg-type]
+    Scalar("array_prepend", "fs", "Aa", 0, _with_element("list_prepend({1}, {0})")),  # type: ignore[arg-type]
+    Scalar("array_distinct", "fs", "A", 0, "list_distinct({0})"),
+    Scalar("array_max", "fs", "A", _element, "list_max({0})"),
+    Scalar("array_min", "s", "A", _element, "list_min({0})"),
+    Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),
+    Scalar("array_concat", "f", "cc*", 0, lambda a, c: f"list_concat({', '.join(x.sql for x in a)})"),  # noqa: ARG005
+    Scalar("array_join", "fs", "Att?", STRING, _join),
+    Scalar("array_intersect", "fs", "cc", 0, "list_intersect({0}, {1})"),
+    Scalar("sort_array", "s", "Ab?", 0, _sorted),
+    Scalar("array_sort", "f", "Ab?", 0, _sorted),
+    Scalar("slice", "s", "Aii", 0, "{0}[{1}:{1} + {2} - 1]"),
+    Scalar("sequence", "s", "aaa?", 0, _sequence),
+    Scalar("map_keys", "fs", "M", _keys, "map_keys({0})"),
+    Scalar("map_values", "fs", "M", _values, "map_values({0})"),
+)

@@ -1,0 +1,104 @@
+"""Functions that choose: IF, COALESCE, NULLIF and the like, and the type functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound, string_literal
+from bergsql.engine.plan.coercion import FLOATS
+from bergsql.engine.plan.comparison import comparable
+from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.type_names import flink_name, spark_name
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from bergsql.engine.plan.context import Context
+
+
+def _if(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.calls import fit_arguments
+    from bergsql.engine.plan.comparison import condition
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    bound = [bind(a, context) for a in node.expressions]
+    text = f"(IF({', '.join(b.text for b in bound)}))"
+    ready = fit_arguments("acc", "if", bound, context, span_of(node))
+    test = condition(ready[0], context, node.expressions[0], "IF")
+    a, b = ready[1], ready[2]
+    sql = f"CASE WHEN {test.sql} THEN {a.sql} ELSE {b.sql} END"
+    return Bound(f"({sql})", a.type, text, a.nullable or b.nullable, volatile=any(x.volatile for x in (test, a, b)))
+
+
+def _nullif(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.calls import fit_arguments
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    bound = [bind(a, context) for a in node.expressions]
+    fit_arguments("aa", "nullif", bound, context, span_of(node))
+    a, b = bound
+    left, right = comparable(a, b, context, node)
+    sql = f"CASE WHEN {left.sql} = {right.sql} THEN NULL ELSE {a.sql} END"
+    return Bound(f"({sql})", a.type, f"nullif({a.text}, {b.text})", volatile=a.volatile or b.volatile)
+
+
+def _coalesce(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+    nullable = all(a.nullable for a in arguments)
+    return Bound(f"coalesce({', '.join(a.sql for a in arguments)})", arguments[0].type, "", nullable)
+
+
+def _nvl2(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    test, a, b = arguments
+    return f"CASE WHEN {test.sql} IS NOT NULL THEN {a.sql} ELSE {b.sql} END"
+
+
+def _typeof(arguments: list[Bound], context: Context) -> Bound:
+    a = arguments[0]
+    if context.spark:
+        name = spark_name(a.type)
+    else:
+        name = flink_name(a.type) + ("" if a.nullable else " NOT NULL")
+    return Bound(string_literal(name), STRING, "", False, name)
+
+
+def _isnull(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+    return Bound(f"({arguments[0].sql} IS NULL)", BOOLEAN, f"({arguments[0].text} IS NULL)", False)
+
+
+def _isnotnull(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+    return Bound(f"({arguments[0].sql} IS NOT NULL)", BOOLEAN, f"({arguments[0].text} IS NOT NULL)", False)
+
+
+def _isnan(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    a = arguments[0]
+    return f"coalesce(isnan({a.sql}), FALSE)" if a.type.kind in FLOATS else "FALSE"
+
+
+def _greatest(word: str) -> object:
+    def made(arguments: list[Bound], context: Context) -> str:
+        listed = ", ".join(a.sql for a in arguments)
+        if context.spark:  # NULLs are skipped, as DuckDB does
+            return f"{word}({listed})"
+        test = " OR ".join(f"{a.sql} IS NULL" for a in arguments)
+        return f"CASE WHEN {test} THEN NULL ELSE {word}({listed}) END"
+
+    return made
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Special("if", "fs", _if),
+    Special("nullif", "fs", _nullif),
+    Scalar("coalesce", "fs", "c+", "c", _coalesce),
+    Scalar("ifnull", "fs", "cc", "c", _coalesce),
+    Scalar("nvl", "s", "cc", "c", _coalesce),
+    Scalar("nvl2", "s", "acc", 1, _nvl2),
+    Scalar("typeof", "fs", "a", STRING, _typeof),
+    Scalar("isnull", "s", "a", BOOLEAN, _isnull),
+    Scalar("isnotnull", "s", "a", BOOLEAN, _isnotnull),
+    Scalar("isnan", "s", "n", BOOLEAN, _isnan),
+    Scalar("nanvl", "s", "dd", 0, "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
+    Scalar("greatest", "fs", "cc+", "c", _greatest("greatest")),  # type: ignore[arg-type]
+    Scalar("least", "fs", "cc+", "c", _greatest("least")),  # type: ignore[arg-type]
+)

@@ -1,0 +1,84 @@
+"""Functions that take a lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.bound import BOOLEAN, INT, Bound
+from bergsql.engine.plan.casts import type_text
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.sql.functions.collections import array_of
+from bergsql.engine.sql.functions.model import Function, Special
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _parts(node: exp.Expr, context: Context, name: str) -> tuple[Bound, exp.Expr]:
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    if len(node.expressions) != 2 or not isinstance(node.expressions[1], exp.Lambda):
+        raise BergError(
+            ErrorCode.ARITY, f"{name.upper()} takes an array and a lambda, as in x -> x + 1.", span=span_of(node)
+        )
+    array = bind(node.expressions[0], context)
+    if array.type.kind is not Kind.ARRAY:
+        what = type_text(array.type, context.flavour)
+        raise type_error(f"{name.upper()} takes an array here, not {what}.", span_of(node.expressions[0]))
+    return array, node.expressions[1]
+
+
+def _body(function: exp.Expr, types: Sequence[DataType], context: Context) -> tuple[list[str], Bound]:
+    """The names of the lambda's variables in DuckDB, and its body."""
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    names = [str(v.this) for v in function.expressions]
+    if len(names) > len(types):
+        raise BergError(ErrorCode.ARITY, f"The lambda takes at most {len(types)} variables.", span=span_of(function))
+    variables = dict(context.variables)
+    duck: list[str] = []
+    for name, type_ in zip(names, types, strict=False):
+        sql = f"l{len(variables)}_{len(duck)}"
+        duck.append(sql)
+        variables[context.scope.fold(name)] = Bound(sql, type_, f"namedlambdavariable()", name=name)
+    return duck, bind(function.this, replace(context, variables=variables))
+
+
+def _transform(node: exp.Expr, context: Context) -> Bound:
+    array, function = _parts(node, context, "transform")
+    names, body = _body(function, (array.type.children[0].type, INT), context)
+    sql = body.sql
+    if len(names) > 1:  # DuckDB counts from 1
+        sql = sql.replace(names[1], f"CAST({names[1]} - 1 AS INTEGER)")
+    text = f"transform({array.text}, lambdafunction({body.text}, {', '.join('namedlambdavariable()' for _ in names)}))"
+    return Bound(f"list_transform({array.sql}, lambda {', '.join(names)}: {sql})", array_of(body.type), text)
+
+
+def _test(name: str, template: str, result: DataType | None) -> Callable[[exp.Expr, Context], Bound]:
+    def made(node: exp.Expr, context: Context) -> Bound:
+        from bergsql.engine.plan.comparison import condition
+
+        array, function = _parts(node, context, name)
+        names, body = _body(function, (array.type.children[0].type,), context)
+        body = condition(body, context, function.this, name.upper())
+        text = f"{name}({array.text}, lambdafunction({body.text}, namedlambdavariable()))"
+        sql = template.format(array.sql, f"lambda {names[0]}: {body.sql}")
+        return Bound(sql, result or array.type, text)
+
+    return made
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Special("transform", "s", _transform),
+    Special("filter", "s", _test("filter", "list_filter({0}, {1})", None)),
+    Special("exists", "s", _test("exists", "list_bool_or(list_transform({0}, {1}))", BOOLEAN)),
+    Special("forall", "s", _test("forall", "list_bool_and(list_transform({0}, {1}))", BOOLEAN)),
+)

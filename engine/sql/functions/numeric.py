@@ -1,0 +1,170 @@
+"""Functions of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import not_supported
+from bergsql.engine.plan import integers
+from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, STRING, Bound
+from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
+from bergsql.engine.sql.functions.model import Function, Scalar
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.context import Context
+
+
+def _abs(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    a = arguments[0]
+    if a.type.kind in INTEGERS:  # the smallest integer has no positive: Java leaves it as it is
+        return f"coalesce(TRY(abs({a.sql})), {a.sql})" if not a.volatile else f"abs({a.sql})"
+    return f"abs({a.sql})"
+
+
+def _round(word: str) -> Callable[[list[Bound], Context], Bound]:
+    """ROUND (half up) and BROUND (half even). A decimal keeps only the digits that it is rounded to."""
+    duck = "round" if word == "round" else "round_even"
+
+    def made(arguments: list[Bound], context: Context) -> Bound:
+        a = arguments[0]
+        digits = arguments[1].constant if len(arguments) > 1 else 0
+        if not isinstance(digits, int):
+            raise not_supported(f"{word.upper()} to a number of digits that is not a literal")
+        text = f"{word}({a.text}, {digits})" if context.spark else ""
+        if a.type.kind in FLOATS:
+            sql = f"CAST({duck}({a.sql}, {digits}) AS {'DOUBLE' if a.type.kind is Kind.DOUBLE else 'FLOAT'})"
+            return Bound(sql, a.type, text, a.nullable)
+        if a.type.kind in INTEGERS:
+            if digits >= 0:
+                return Bound(a.sql, a.type, text, a.nullable)
+            name = integers.SQL_NAMES[a.type.kind]
+            wide = f"CAST({a.sql} AS DECIMAL(38,0))"
+            return Bound(f"CAST({duck}({wide}, {digits}) AS {name})", a.type, text, a.nullable)
+        type_ = _rounded_type(a.type, digits)
+        sql = f"CAST({duck}({a.sql}, {digits}) AS DECIMAL({type_.precision},{type_.scale}))"
+        return Bound(sql, type_, text, a.nullable)
+
+    return made
+
+
+def _rounded_type(type_: DataType, digits: int) -> DataType:
+    precision, scale = type_.precision or 38, type_.scale or 0
+    if digits >= scale:
+        return type_ if digits >= scale and scale == 0 else DataType(Kind.DECIMAL, min(precision + 1, 38), scale)
+    kept = max(digits, 0)
+    return bounded(min(precision - scale + kept + 1, 38), kept)
+
+
+def _floor(word: str) -> Callable[[list[Bound], Context], Bound]:
+    """FLOOR and CEIL: of a double a BIGINT in Spark, a DOUBLE in Flink; of a timestamp (flink) the unit's begin."""
+
+    def made(arguments: list[Bound], context: Context) -> Bound:
+        a = arguments[0]
+        if len(arguments) > 1:
+            from bergsql.engine.sql.functions.times import floor_to_unit
+
+            return floor_to_unit(word, arguments, context)
+        kind = a.type.kind
+        if kind in INTEGERS:
+            type_ = BIGINT if context.spark else a.type
+            name = integers.SQL_NAMES[type_.kind]
+            return Bound(a.sql if type_ == a.type else f"CAST({a.sql} AS {name})", type_, "", a.nullable)
+        if kind is Kind.DECIMAL:
+            whole = (a.type.precision or 38) - (a.type.scale or 0) + 1
+            type_ = DataType(Kind.DECIMAL, min(whole, 38), 0)
+            return Bound(f"CAST({word}({a.sql}) AS DECIMAL({type_.precision},0))", type_, "", a.nullable)
+        if not context.spark:
+            return Bound(f"{word}({a.sql})", a.type, "", a.nullable)
+        from bergsql.engine.plan.casts import convert_sql
+
+        return Bound(convert_sql(f"{word}({a.sql})", DOUBLE, BIGINT, context), BIGINT, "", a.nullable)
+
+    return made
+
+
+def _domain(duck: str, valid: str) -> str:
+    """DuckDB raises outside of a function's domain where Java gives NaN (Spark's LOG: NULL)."""
+    return f"CASE WHEN {valid} THEN {duck} WHEN {{0}} IS NOT NULL THEN CAST('NaN' AS DOUBLE) END"
+
+
+def _log(word: str) -> Callable[[list[Bound], Context], str]:
+    """Of what is not positive: NULL in Spark, NaN or -Infinity in Flink."""
+
+    def made(arguments: list[Bound], context: Context) -> str:
+        x = arguments[-1].sql
+        if len(arguments) > 1:
+            base = arguments[0].sql
+            return f"CASE WHEN {x} > 0 AND {base} > 0 THEN ln({x}) / ln({base}) END"
+        if context.spark:
+            return f"CASE WHEN {x} > 0 THEN {word}({x}) END"
+        return (
+            f"CASE WHEN {x} > 0 THEN {word}({x}) WHEN {x} = 0 THEN CAST('-inf' AS DOUBLE) "
+            f"WHEN {x} < 0 THEN CAST('NaN' AS DOUBLE) END"
+        )
+
+    return made
+
+
+def _mod(arguments: list[Bound], context: Context) -> Bound:
+    from sqlglot import exp
+
+    from bergsql.engine.plan.arithmetic import bind_arithmetic
+
+    a, b = arguments
+    node = exp.Mod(this=exp.Null(), expression=exp.Null())
+    result = bind_arithmetic(node, a, b, context)
+    result.text = f"mod({a.text}, {b.text})"
+    return result
+
+
+def _sign_type(arguments: Sequence[Bound]) -> DataType:
+    return DOUBLE if arguments[0].type.kind not in FLOATS else arguments[0].type
+
+
+def _random(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    return "random()"
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Scalar("abs", "fs", "n", 0, _abs),
+    Scalar("round", "fs", "ni?", 0, _round("round")),
+    Scalar("bround", "s", "ni?", 0, _round("bround")),
+    Scalar("floor", "fs", "at?", 0, _floor("floor")),
+    Scalar("ceil ceiling", "fs", "at?", 0, _floor("ceil")),
+    Scalar("mod", "fs", "nn", 0, _mod),
+    Scalar("sqrt", "fs", "d", DOUBLE, _domain("sqrt({0})", "{0} >= 0")),
+    Scalar("cbrt", "s", "d", DOUBLE, "cbrt({0})"),
+    Scalar("exp", "fs", "d", DOUBLE, "exp({0})"),
+    Scalar("expm1", "s", "d", DOUBLE, "(exp({0}) - 1)"),
+    Scalar("ln", "fs", "d", DOUBLE, _log("ln")),
+    Scalar("log", "fs", "dd?", DOUBLE, _log("ln")),
+    Scalar("log10", "fs", "d", DOUBLE, _log("log10")),
+    Scalar("log2", "fs", "d", DOUBLE, _log("log2")),
+    Scalar("power pow", "fs", "dd", DOUBLE, "pow({0}, {1})"),
+    Scalar("sin", "fs", "d", DOUBLE, "sin({0})"),
+    Scalar("cos", "fs", "d", DOUBLE, "cos({0})"),
+    Scalar("tan", "fs", "d", DOUBLE, "tan({0})"),
+    Scalar("cot", "fs", "d", DOUBLE, "cot({0})"),
+    Scalar("asin", "fs", "d", DOUBLE, _domain("asin({0})", "abs({0}) <= 1")),
+    Scalar("acos", "fs", "d", DOUBLE, _domain("acos({0})", "abs({0}) <= 1")),
+    Scalar("atan", "fs", "d", DOUBLE, "atan({0})"),
+    Scalar("atan2", "fs", "dd", DOUBLE, "atan2({0}, {1})"),
+    Scalar("sinh", "fs", "d", DOUBLE, "sinh({0})"),
+    Scalar("cosh", "fs", "d", DOUBLE, "cosh({0})"),
+    Scalar("tanh", "fs", "d", DOUBLE, "tanh({0})"),
+    Scalar("degrees", "fs", "d", DOUBLE, "degrees({0})"),
+    Scalar("radians", "fs", "d", DOUBLE, "radians({0})"),
+    Scalar("pi", "fs", "", DOUBLE, "pi()"),
+    Scalar("e", "fs", "", DOUBLE, "exp(CAST(1 AS DOUBLE))"),
+    Scalar("sign", "fs", "n", _sign_type, "CAST(sign({0}) AS DOUBLE)"),
+    Scalar("signum", "s", "d", DOUBLE, "CAST(sign({0}) AS DOUBLE)"),
+    Scalar("rand random", "fs", "l?", DOUBLE, _random, volatile=True),
+    Scalar("hex", "fs", "a", STRING, "hex({0})"),
+    Scalar("unhex", "fs", "t", DataType(Kind.BYTES), "TRY(unhex({0}))"),
+    Scalar("bin", "fs", "l", STRING, "bin({0})"),
+    Scalar("factorial", "s", "i", BIGINT, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"),
+    Scalar("shiftleft", "s", "ii", INT, "CAST(({0} << {1}) AS INTEGER)"),
+    Scalar("width_bucket", "s", "dddl", BIGINT, "CAST(width_bucket({0}, {1}, {2}, {3}) AS BIGINT)"),
+)

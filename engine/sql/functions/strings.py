@@ -1,0 +1,271 @@
+"""Functions of text and bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.engine.plan.bound import BOOLEAN, BYTES, INT, STRING, Bound, string_literal
+from bergsql.engine.plan.coercion import BINARIES
+from bergsql.engine.plan.sql_text import let
+from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.types import DataType, Field, Kind
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from bergsql.engine.plan.context import Context
+
+
+def _concat(node: exp.Expr, context: Context) -> Bound:
+    """CONCAT: NULL when any part is (DuckDB's own skips NULLs); in Spark also of arrays."""
+    from bergsql.engine.plan.comparison import as_text
+    from bergsql.engine.plan.expressions import bind, one_type
+
+    bound = [bind(a, context) for a in node.expressions]
+    text = f"concat({', '.join(b.text for b in bound)})"
+    volatile = any(b.volatile for b in bound)
+    if not bound:
+        return Bound("''", STRING, text, False, "")
+    if any(b.type.kind is Kind.ARRAY for b in bound):
+        arrays = one_type(bound, context, node, "CONCAT")
+        tests = " AND ".join(f"{a.sql} IS NOT NULL" for a in arrays)
+        joined = f"list_concat({', '.join(a.sql for a in arrays)})" if len(arrays) > 1 else arrays[0].sql
+        return Bound(f"CASE WHEN {tests} THEN {joined} END", arrays[0].type, text, volatile=volatile)
+    if all(b.type.kind in BINARIES for b in bound):
+        return Bound(f"({' || '.join(b.sql for b in bound)})", BYTES, text, volatile=volatile)
+    parts = [as_text(b, context, node) for b in bound]
+    sql = f"({' || '.join(p.sql for p in parts)})" if len(parts) > 1 else parts[0].sql
+    return Bound(sql, STRING, text, any(p.nullable for p in parts), volatile=volatile)
+
+
+def _substring(arguments: list[Bound], context: Context) -> Bound:
+    """From 1; 0 means 1; a negative start counts from the end."""
+    value, start = arguments[0], arguments[1]
+    length = arguments[2] if len(arguments) > 2 else None
+    binary = value.type.kind in BINARIES
+    if not binary:
+        from bergsql.engine.plan.casts import coerce
+
+        value = coerce(value, STRING, context)
+    if isinstance(start.constant, int) and start.constant >= 0:
+        first = str(max(start.constant, 1))
+        sql = f"substr({value.sql}, {first}"
+        if length is None:
+            sql += ")"
+        elif isinstance(length.constant, int):
+            sql += f", {max(length.constant, 0)})"
+        else:
+            sql += f", greatest({length.sql}, 0))"
+    else:
+        sql = _from_end(value.sql, start.sql, length.sql if length else None)
+    return Bound(sql, BYTES if binary else STRING, "", value.nullable or start.nullable)
+
+
+def _from_end(value: str, start: str, length: str | None) -> str:
+    """A start that may be negative, and then may lie before the first character."""
+
+    def made(x: str) -> str:
+        first = let(start, lambda s: f"CASE WHEN {s} > 0 THEN {s} WHEN {s} < 0 THEN length({x}) + {s} + 1 ELSE 1 END")
+        if length is None:
+            return f"substr({x}, greatest({first}, 1))"
+        return let(
+            first,
+            lambda f: f"substr({x}, greatest({f}, 1), greatest({length} + least({f} - 1, 0), 0))",
+        )
+
+    return let(value, made)
+
+
+def _length(arguments: list[Bound], context: Context) -> str:
+    a = arguments[0]
+    if a.type.kind in BINARIES:
+        return f"CAST(octet_length({a.sql}) AS INTEGER)"
+    from bergsql.engine.plan.casts import coerce
+
+    return f"CAST(length({coerce(a, STRING, context).sql}) AS INTEGER)"
+
+
+def java_replacement(text: str) -> str:
+    """A replacement with ``$1`` as RE2 writes it: ``\\1``."""
+    escaped = text.replace("\\\\", "\0").replace("\\$", "\1").replace("\\", "\\\\")
+    return re.sub(r"\$(\d)", r"\\\1", escaped).replace("\1", "$").replace("\0", "\\\\")
+
+
+def _regexp_replace(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    value, pattern, replacement = arguments[:3]
+    if isinstance(replacement.constant, str):
+        written = string_literal(java_replacement(replacement.constant))
+    else:
+        written = f"regexp_replace({replacement.sql}, '\\$([0-9])', '\\\\\\1', 'g')"
+    return f"regexp_replace({value.sql}, {pattern.sql}, {written}, 'g')"
+
+
+def _regexp_extract(arguments: list[Bound], context: Context) -> str:
+    value, pattern = arguments[0], arguments[1]
+    default = "1" if context.spark else "0"
+    group = arguments[2].sql if len(arguments) > 2 else default
+    found = f"regexp_extract({value.sql}, {pattern.sql}, {group})"
+    if context.spark:
+        return found
+    return f"CASE WHEN regexp_matches({value.sql}, {pattern.sql}) THEN {found} END"
+
+
+def _trim(duck: str) -> Callable[[list[Bound], Context], str]:
+    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+        value = arguments[0].sql
+        return f"{duck}({value}, {arguments[1].sql if len(arguments) > 1 else repr(' ')})"
+
+    return made
+
+
+def _spark_trim(duck: str) -> Callable[[list[Bound], Context], str]:
+    """Spark's older form has the characters first: TRIM(characters, text)."""
+
+    def made(arguments: list[Bound], context: Context) -> str:
+        if context.spark and len(arguments) > 1:
+            return f"{duck}({arguments[1].sql}, {arguments[0].sql})"
+        return _trim(duck)(arguments, context)
+
+    return made
+
+
+def _split(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    value, pattern = arguments[0], arguments[1]
+    limit = arguments[2].constant if len(arguments) > 2 else -1
+    if isinstance(pattern.constant, str) and not re.search(r"[\\^$.|?*+()\[\]{}]", pattern.constant):
+        parts = f"string_split({value.sql}, {pattern.sql})"
+    else:
+        parts = f"regexp_split_to_array({value.sql}, {pattern.sql})"
+    if isinstance(limit, int) and limit > 0:
+        rest = f"array_to_string({parts}[{limit}:], {pattern.sql})"
+        return f"CASE WHEN len({parts}) > {limit} THEN list_append({parts}[1:{limit - 1}], {rest}) ELSE {parts} END"
+    return parts
+
+
+def _split_index(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    value, separator, index = arguments
+    parts = f"string_split({value.sql}, {separator.sql})"
+    return f"CASE WHEN {index.sql} >= 0 THEN {parts}[{index.sql} + 1] END"
+
+
+def _pad(word: str) -> Callable[[list[Bound], Context], str]:
+    def made(arguments: list[Bound], context: Context) -> str:
+        value, length = arguments[0], arguments[1]
+        fill = arguments[2].sql if len(arguments) > 2 else "' '"
+        padded = f"{word}({value.sql}, greatest({length.sql}, 0), {fill})"
+        if context.spark:
+            return f"CASE WHEN {fill} = '' THEN left({value.sql}, greatest({length.sql}, 0)) ELSE {padded} END"
+        return f"CASE WHEN {length.sql} >= 0 AND {fill} <> '' THEN {padded} END"
+
+    return made
+
+
+def _locate(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    part, value = arguments[0].sql, arguments[1].sql
+    if len(arguments) < 3:
+        return f"CAST(strpos({value}, {part}) AS INTEGER)"
+    start = arguments[2].sql
+    found = f"strpos(substr({value}, {start}), {part})"
+    return f"CAST(CASE WHEN {start} < 1 THEN 0 WHEN {found} > 0 THEN {found} + {start} - 1 ELSE {found} END AS INTEGER)"
+
+
+def _position(arguments: list[Bound], context: Context) -> Bound:
+    text = f"locate({arguments[0].text}, {arguments[1].text}, 1)"
+    return Bound(_locate(arguments[:2], context), INT, text)
+
+
+def _overlay(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    value, new, start = (a.sql for a in arguments[:3])
+    length = arguments[3].sql if len(arguments) > 3 else f"length({new})"
+    return f"(left({value}, {start} - 1) || {new} || substr({value}, {start} + {length}))"
+
+
+def _concat_ws(arguments: list[Bound], context: Context) -> str:
+    from bergsql.engine.plan.casts import coerce
+
+    separator = coerce(arguments[0], STRING, context).sql
+    parts = []
+    for a in arguments[1:]:
+        if a.type.kind is Kind.ARRAY:
+            parts.append(f"coalesce({a.sql}, [])")
+        else:
+            parts.append(f"[{coerce(a, STRING, context).sql}]")
+    if not parts:
+        return f"CASE WHEN {separator} IS NOT NULL THEN '' END"
+    joined = f"list_concat({', '.join(parts)})" if len(parts) > 1 else parts[0]
+    kept = f"array_to_string(list_filter({joined}, lambda e: e IS NOT NULL), {separator})"
+    return f"CASE WHEN {separator} IS NOT NULL THEN coalesce({kept}, '') END"
+
+
+def _initcap(sql: str) -> str:
+    return (
+        f"array_to_string(list_transform(string_split(lower({sql}), ' '), "
+        f"lambda w: upper(left(w, 1)) || substr(w, 2)), ' ')"
+    )
+
+
+def _texts(arguments: Sequence[Bound]) -> DataType:  # noqa: ARG001
+    return DataType(Kind.ARRAY, children=(Field("element", STRING),))
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Special("concat", "fs", _concat),
+    Scalar("concat_ws", "fs", "aa*", STRING, _concat_ws),
+    Scalar("upper", "fs", "t", STRING, "upper({0})"),
+    Scalar("ucase", "s", "t", STRING, "upper({0})"),
+    Scalar("lower", "fs", "t", STRING, "lower({0})"),
+    Scalar("lcase", "s", "t", STRING, "lower({0})"),
+    Scalar("length char_length character_length len", "s", "a", INT, _length),
+    Scalar("char_length character_length", "f", "a", INT, _length),
+    Scalar("octet_length", "s", "a", INT, "CAST(strlen({0}) AS INTEGER)"),
+    Scalar("substring substr", "fs", "aii?", STRING, _substring),
+    Scalar("left", "fs", "ti", STRING, "left({0}, greatest({1}, 0))"),
+    Scalar("right", "fs", "ti", STRING, "right({0}, greatest({1}, 0))"),
+    Scalar("trim", "fs", "tt?", STRING, _spark_trim("trim")),
+    Scalar("btrim", "fs", "tt?", STRING, _trim("trim")),
+    Scalar("ltrim", "fs", "tt?", STRING, _trim("ltrim")),
+    Scalar("rtrim", "fs", "tt?", STRING, _trim("rtrim")),
+    Scalar("lpad", "fs", "tit?", STRING, _pad("lpad")),
+    Scalar("rpad", "fs", "tit?", STRING, _pad("rpad")),
+    Scalar("repeat", "fs", "ti", STRING, "repeat({0}, greatest({1}, 0))"),
+    Scalar("reverse", "f", "t", STRING, "reverse({0})"),
+    Scalar("replace", "fs", "ttt?", STRING, lambda a, c: _replace(a)),  # noqa: ARG005
+    Scalar("translate", "fs", "ttt", STRING, "translate({0}, {1}, {2})"),
+    Scalar("initcap", "fs", "t", STRING, lambda a, c: _initcap(a[0].sql)),  # noqa: ARG005
+    Scalar("ascii", "fs", "t", INT, "CAST(ascii({0}) AS INTEGER)"),
+    Scalar("chr char", "s", "l", STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END"),
+    Scalar("chr", "f", "l", STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END"),
+    Scalar("position", "fs", "tt", INT, _position),
+    Scalar("locate", "fs", "tti?", INT, _locate),
+    Scalar("instr", "fs", "tt", INT, "CAST(strpos({0}, {1}) AS INTEGER)"),
+    Scalar("contains", "s", "tt", BOOLEAN, "contains({0}, {1})"),
+    Scalar("startswith", "fs", "tt", BOOLEAN, "starts_with({0}, {1})"),
+    Scalar("endswith", "fs", "tt", BOOLEAN, "ends_with({0}, {1})"),
+    Scalar("overlay", "fs", "ttii?", STRING, _overlay),
+    Scalar("split", "s", "tti?", _texts, _split),
+    Scalar("split", "f", "tt", _texts, "string_split({0}, {1})"),
+    Scalar("split_index", "f", "tti", STRING, _split_index),
+    Scalar("split_part", "s", "tti", STRING, "split_part({0}, {1}, {2})"),
+    Scalar("regexp_replace", "fs", "ttt", STRING, _regexp_replace),
+    Scalar("regexp_extract", "fs", "tti?", STRING, _regexp_extract),
+    Scalar("regexp_like regexp rlike", "s", "tt", BOOLEAN, "regexp_matches({0}, {1})"),
+    Scalar("regexp", "f", "tt", BOOLEAN, "regexp_matches({0}, {1})"),
+    Scalar("md5", "fs", "t", STRING, "md5({0})"),
+    Scalar("sha1 sha", "fs", "t", STRING, "sha1({0})"),
+    Scalar("sha256", "f", "t", STRING, "sha256({0})"),
+    Scalar("base64", "s", "x", STRING, "base64({0})"),
+    Scalar("unbase64", "s", "t", BYTES, "from_base64({0})"),
+    Scalar("to_base64", "f", "t", STRING, "base64(encode({0}))"),
+    Scalar("from_base64", "f", "t", STRING, "decode(from_base64({0}))"),
+    Scalar("space", "s", "i", STRING, "repeat(' ', greatest({0}, 0))"),
+    Scalar("levenshtein", "s", "tt", INT, "CAST(levenshtein({0}, {1}) AS INTEGER)"),
+    Scalar("uuid", "fs", "", STRING, "CAST(uuid() AS VARCHAR)", volatile=True),
+)
+
+
+def _replace(arguments: list[Bound]) -> str:
+    old = arguments[1].sql
+    new = arguments[2].sql if len(arguments) > 2 else "''"
+    return f"replace({arguments[0].sql}, {old}, {new})"

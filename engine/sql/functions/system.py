@@ -1,0 +1,46 @@
+"""Functions about the session, and those that Iceberg adds to a catalog as ``system.…``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bergsql.engine.plan.bound import STRING, Bound, string_literal
+from bergsql.engine.sql.functions.model import Function, Scalar
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.context import Context
+
+
+def _catalog(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+    name = context.planner.relations.current_catalog
+    return Bound(string_literal(name), STRING, "", False, name)
+
+
+def _database(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+    name = context.planner.relations.current_database
+    return Bound(string_literal(name), STRING, "", False, name)
+
+
+def _user(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    import getpass
+
+    return string_literal(getpass.getuser())
+
+
+def _version(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return string_literal(f"bergsql {version('bergsql')}")
+    except PackageNotFoundError:
+        return "'bergsql'"
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Scalar("current_catalog", "fs", "", STRING, _catalog),
+    Scalar("current_database", "fs", "", STRING, _database),
+    Scalar("current_schema", "s", "", STRING, _database),
+    Scalar("current_user user session_user", "s", "", STRING, _user),
+    Scalar("current_user session_user", "f", "", STRING, _user),
+    Scalar("version", "s", "", STRING, _version),
+)

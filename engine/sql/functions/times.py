@@ -1,0 +1,373 @@
+"""Functions of dates, times and timestamps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound, string_literal
+from bergsql.engine.plan.coercion import STAMPS, TEXTS
+from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.types import DataType, Kind
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from bergsql.engine.plan.context import Context
+
+LTZ3, LTZ6 = DataType(Kind.TIMESTAMP_LTZ, 3), DataType(Kind.TIMESTAMP_LTZ, 6)
+STAMP3, STAMP6 = DataType(Kind.TIMESTAMP, 3), DataType(Kind.TIMESTAMP, 6)
+
+_JAVA = {
+    "yyyy": "%Y", "uuuu": "%Y", "y": "%Y", "u": "%Y", "yy": "%y",
+    "MM": "%m", "M": "%-m", "MMM": "%b", "MMMM": "%B", "L": "%-m", "LL": "%m",
+    "dd": "%d", "d": "%-d", "DDD": "%j", "D": "%-j",
+    "HH": "%H", "H": "%-H", "hh": "%I", "h": "%-I",
+    "mm": "%M", "m": "%-M", "ss": "%S", "s": "%-S",
+    "SSS": "%g", "SSSSSS": "%f", "SSSSSSSSS": "%n",
+    "a": "%p", "E": "%a", "EE": "%a", "EEE": "%a", "EEEE": "%A",
+}  # fmt: skip
+
+
+def java_format(pattern: str) -> str:
+    """A pattern of Java's DateTimeFormatter as DuckDB's strftime writes it.
+
+    >>> java_format("yyyy-MM-dd'T'HH:mm")
+    '%Y-%m-%dT%H:%M'
+
+    :raises BergError: UNSUPPORTED for a letter that strftime has no form for.
+    """
+    out: list[str] = []
+    i = 0
+    while i < len(pattern):
+        c = pattern[i]
+        if c == "'":
+            end = pattern.find("'", i + 1)
+            if end < 0:
+                raise BergError(ErrorCode.INVALID, f"The quote in the pattern '{pattern}' is not closed.")
+            out.append(pattern[i + 1 : end].replace("%", "%%") or "'")
+            i = end + 1
+        elif c.isascii() and c.isalpha():
+            end = i
+            while end < len(pattern) and pattern[end] == c:
+                end += 1
+            run = pattern[i:end]
+            if run not in _JAVA:
+                raise not_supported(f"'{run}' in the pattern '{pattern}'")
+            out.append(_JAVA[run])
+            i = end
+        else:
+            out.append("%%" if c == "%" else c)
+            i += 1
+    return "".join(out)
+
+
+def _format_sql(pattern: Bound) -> str:
+    if not isinstance(pattern.constant, str):
+        raise not_supported("A date pattern that is not a literal")
+    return string_literal(java_format(pattern.constant))
+
+
+def _local(bound: Bound) -> str:
+    """What the session's clock shows: DuckDB's text functions take no instant."""
+    return f"CAST({bound.sql} AS TIMESTAMP)" if bound.type.kind is Kind.TIMESTAMP_LTZ else bound.sql
+
+
+def _date_format(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    return f"strftime({_local(arguments[0])}, {_format_sql(arguments[1])})"
+
+
+def _part(name: str, duck: str | None = None) -> Callable[[list[Bound], Context], str]:
+    """A part of a date or a timestamp; of an instant, as the session's clock shows it."""
+
+    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+        return f"CAST({(duck or name + '({0})').format(_local(arguments[0]))} AS INTEGER)"
+
+    return made
+
+
+def _part_type(arguments: Sequence[Bound]) -> DataType:  # noqa: ARG001
+    return INT
+
+
+_EXTRACT = {
+    "YEAR": "year({0})", "YEARS": "year({0})", "QUARTER": "quarter({0})", "MONTH": "month({0})", "WEEK": "week({0})",
+    "DAY": "day({0})", "DAYOFMONTH": "day({0})", "DOY": "dayofyear({0})", "DAYOFYEAR": "dayofyear({0})",
+    "DOW": "(dayofweek({0}) + 1)", "DAYOFWEEK": "(dayofweek({0}) + 1)", "HOUR": "hour({0})", "MINUTE": "minute({0})",
+    "SECOND": "second({0})", "EPOCH": "CAST(floor(epoch({0})) AS BIGINT)", "ISODOW": "isodow({0})",
+    "ISOYEAR": "isoyear({0})", "CENTURY": "century({0})", "DECADE": "decade({0})", "MILLENNIUM": "millennium({0})",
+    "MILLISECOND": "(millisecond({0}) % 1000)", "MICROSECOND": "(microsecond({0}) % 1000000)",
+    "DAYOFWEEK_ISO": "isodow({0})", "DOW_ISO": "isodow({0})",
+}  # fmt: skip
+
+
+def _extract(arguments: list[Bound], context: Context) -> Bound:
+    unit = str(arguments[0].constant).upper()
+    template = _EXTRACT.get(unit)
+    if template is None:
+        from bergsql.catalog.errors import did_you_mean
+
+        raise BergError(ErrorCode.INVALID, f"EXTRACT knows no unit {unit}.", hint=did_you_mean(unit, _EXTRACT))
+    value = arguments[1]
+    if value.type.kind in TEXTS:
+        from bergsql.engine.plan.casts import coerce
+
+        value = coerce(value, LTZ6 if context.spark else STAMP6, context)
+    sql = template.format(_local(value))
+    if context.spark and unit == "SECOND":
+        seconds = f"CAST(second({_local(value)}) + CAST(microsecond({_local(value)}) % 1000000 AS DECIMAL(8,0)) "
+        return Bound(f"{seconds}* 0.000001 AS DECIMAL(8,6))", DataType(Kind.DECIMAL, 8, 6), "")
+    if context.spark:
+        return Bound(f"CAST({sql} AS INTEGER)", INT, "")
+    return Bound(f"CAST({sql} AS BIGINT)", BIGINT, "")
+
+
+def _date_part(arguments: list[Bound], context: Context) -> Bound:
+    return _extract(arguments, context)
+
+
+def _date_add(sign: str) -> Callable[[list[Bound], Context], str]:
+    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+        return f"({arguments[0].sql} {sign} {arguments[1].sql})"
+
+    return made
+
+
+def _now(kind: Kind, digits: int) -> Callable[[list[Bound], Context], Bound]:
+    def made(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+        sql = "now()"
+        if kind is Kind.TIMESTAMP:
+            sql = "CAST(now() AS TIMESTAMP)"
+        if digits == 3:
+            sql = f"date_trunc('millisecond', {sql})"
+        return Bound(sql, DataType(kind, digits), "", False)
+
+    return made
+
+
+def _now_of(arguments: list[Bound], context: Context) -> Bound:
+    return _now(Kind.TIMESTAMP_LTZ, 6 if context.spark else 3)(arguments, context)
+
+
+def _local_now(arguments: list[Bound], context: Context) -> Bound:
+    return _now(Kind.TIMESTAMP, 6 if context.spark else 3)(arguments, context)
+
+
+def _to_date(arguments: list[Bound], context: Context) -> Bound:
+    from bergsql.engine.plan.casts import coerce
+
+    value = arguments[0]
+    if len(arguments) > 1 and value.type.kind in TEXTS:
+        return Bound(f"CAST(try_strptime({value.sql}, {_format_sql(arguments[1])}) AS DATE)", DATE, "")
+    if context.spark or value.type.kind not in TEXTS:
+        return coerce(value, DATE, context)
+    from bergsql.engine.plan.casts import convert_sql
+
+    return Bound(convert_sql(value.sql, STRING, DATE, context, safe=True), DATE, "")
+
+
+def _to_timestamp(arguments: list[Bound], context: Context) -> Bound:
+    from bergsql.engine.plan.casts import convert, convert_sql
+
+    type_ = LTZ6 if context.spark else STAMP3
+    value = arguments[0]
+    if len(arguments) > 1 and value.type.kind in TEXTS:
+        read = f"try_strptime({value.sql}, {_format_sql(arguments[1])})"
+        return Bound(f"CAST({read} AS TIMESTAMPTZ)" if context.spark else read, type_, "")
+    if context.spark:
+        return Bound(convert(value, type_, context).sql, type_, "")
+    return Bound(convert_sql(value.sql, value.type, type_, context, safe=True), type_, "")
+
+
+def _to_timestamp_ltz(arguments: list[Bound], context: Context) -> Bound:
+    """Flink's TO_TIMESTAMP_LTZ(number, precision)."""
+    value = arguments[0]
+    digits = arguments[1].constant if len(arguments) > 1 else 3
+    if value.type.kind in TEXTS:
+        from bergsql.engine.plan.casts import convert_sql
+
+        return Bound(convert_sql(value.sql, STRING, LTZ3, context, safe=True), LTZ3, "")
+    if digits not in (0, 3):
+        raise BergError(ErrorCode.INVALID, "The precision of TO_TIMESTAMP_LTZ is 0 (seconds) or 3 (milliseconds).")
+    factor = 1_000_000 if digits == 0 else 1000
+    return Bound(f"make_timestamptz(CAST({value.sql} * {factor} AS BIGINT))", LTZ3, "", value.nullable)
+
+
+def _unix_timestamp(arguments: list[Bound], context: Context) -> str:
+    if not arguments:
+        return "CAST(floor(epoch(now())) AS BIGINT)"
+    value = arguments[0]
+    if value.type.kind in TEXTS:
+        pattern = _format_sql(arguments[1]) if len(arguments) > 1 else "'%Y-%m-%d %H:%M:%S'"
+        return f"CAST(floor(epoch(CAST(try_strptime({value.sql}, {pattern}) AS TIMESTAMPTZ))) AS BIGINT)"
+    from bergsql.engine.plan.casts import coerce
+
+    return f"CAST(floor(epoch({coerce(value, LTZ6, context).sql})) AS BIGINT)"
+
+
+def _from_unixtime(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    pattern = _format_sql(arguments[1]) if len(arguments) > 1 else "'%Y-%m-%d %H:%M:%S'"
+    return f"strftime(CAST(make_timestamptz({arguments[0].sql} * 1000000) AS TIMESTAMP), {pattern})"
+
+
+_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
+_SHORT = {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": "DAY"}
+
+
+def _unit(word: object) -> str:
+    from bergsql.catalog.errors import did_you_mean
+
+    upper = str(word).upper().removeprefix("SQL_TSI_")
+    upper = _SHORT.get(upper, upper)
+    if upper not in _UNITS:
+        raise BergError(ErrorCode.INVALID, f"There is no time unit '{word}'.", hint=did_you_mean(upper, _UNITS))
+    return upper.lower()
+
+
+def _date_trunc(arguments: list[Bound], context: Context) -> Bound:
+    unit, value = _unit(arguments[0].constant), arguments[1]
+    return Bound(f"date_trunc('{unit}', {value.sql})", value.type, "") if context else value
+
+
+def _trunc(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    return f"CAST(date_trunc('{_unit(arguments[1].constant)}', {arguments[0].sql}) AS DATE)"
+
+
+def floor_to_unit(word: str, arguments: list[Bound], context: Context) -> Bound:
+    """Flink's FLOOR(ts TO DAY) and CEIL(ts TO DAY)."""
+    value, unit = arguments[0], _unit(arguments[1].constant)
+    if value.type.kind not in (*STAMPS, Kind.DATE):
+        from bergsql.engine.plan.casts import coerce
+
+        value = coerce(value, STAMP6, context)
+    cut = f"date_trunc('{unit}', {value.sql})"
+    if word == "ceil":
+        cut = f"CASE WHEN {cut} = {value.sql} THEN {value.sql} ELSE {cut} + INTERVAL 1 {unit} END"
+    return Bound(f"CAST({cut} AS DATE)" if value.type.kind is Kind.DATE else cut, value.type, "", value.nullable)
+
+
+def _unit_call(node: exp.Expr, context: Context, width: int) -> tuple[str, list[Bound]]:
+    """A call whose first argument is a unit, such as the DAY of TIMESTAMPADD(DAY, 1, x)."""
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    if len(node.expressions) != width:
+        name = str(node.this).upper()
+        raise BergError(ErrorCode.ARITY, f"{name} takes {width} arguments.", span=span_of(node))
+    first = node.expressions[0]
+    word = first.name if first.name else str(first.this)
+    try:
+        unit = _unit(word)
+    except BergError as error:
+        raise error.at(span_of(first)) from None
+    return unit, [bind(a, context) for a in node.expressions[1:]]
+
+
+def _timestampadd(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.casts import coerce
+
+    unit, (amount, value) = _unit_call(node, context, 3)
+    if value.type.kind not in (*STAMPS, Kind.DATE):
+        value = coerce(value, LTZ6 if context.spark else STAMP6, context)
+    number = coerce(amount, INT, context).sql
+    moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
+    text = f"timestampadd({unit.upper()}, {amount.text}, {value.text})"
+    if value.type.kind is Kind.DATE and unit in ("year", "quarter", "month", "week", "day"):
+        return Bound(f"CAST({moved} AS DATE)", DATE, text)
+    if value.type.kind is Kind.DATE:
+        value = coerce(value, LTZ6 if context.spark else STAMP6, context)
+        moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
+    return Bound(moved, value.type, text)
+
+
+def _timestampdiff(node: exp.Expr, context: Context) -> Bound:
+    """Whole units between, cut towards zero."""
+    from bergsql.engine.plan.casts import coerce
+
+    unit, (start, end) = _unit_call(node, context, 3)
+    text = f"timestampdiff({unit.upper()}, {start.text}, {end.text})"
+    a, b = (
+        _local(coerce(x, LTZ6 if context.spark else STAMP6, context) if x.type.kind not in STAMPS else x)
+        for x in (start, end)
+    )
+    type_, name = (BIGINT, "BIGINT") if context.spark else (INT, "INTEGER")
+    return Bound(f"CAST(date_sub('{unit}', {a}, {b}) AS {name})", type_, text)
+
+
+def _datediff(node: exp.Expr, context: Context) -> Bound:
+    """Days between two dates; Spark 3.3 also takes a unit first."""
+    from bergsql.engine.plan.calls import fit_arguments
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    if len(node.expressions) == 3:
+        return _timestampdiff(node, context)
+    bound = [bind(a, context) for a in node.expressions]
+    text = f"{str(node.this).lower()}({', '.join(b.text for b in bound)})"
+    a, b = fit_arguments("DD", "datediff", bound, context, span_of(node))
+    return Bound(f"CAST({a.sql} - {b.sql} AS INTEGER)", INT, text, a.nullable or b.nullable)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Scalar("current_date curdate", "fs", "", DATE, "current_date"),
+    Scalar("current_timestamp now", "fs", "", LTZ6, _now_of),
+    Scalar("current_row_timestamp", "f", "", LTZ3, _now_of),
+    Scalar("localtimestamp", "fs", "", STAMP6, _local_now),
+    Scalar(
+        "current_time localtime",
+        "f",
+        "",
+        DataType(Kind.TIME, 0),
+        "CAST(date_trunc('second', CAST(now() AS TIMESTAMP)) AS TIME)",
+    ),
+    Scalar("current_timezone", "s", "", STRING, lambda a, c: string_literal(c.planner.relations.time_zone)),  # noqa: ARG005
+    Scalar("year", "fs", "S", INT, _part("year")),
+    Scalar("quarter", "fs", "S", INT, _part("quarter")),
+    Scalar("month", "fs", "S", INT, _part("month")),
+    Scalar("week weekofyear", "fs", "S", INT, _part("week")),
+    Scalar("dayofmonth day", "fs", "S", INT, _part("day")),
+    Scalar("dayofyear", "fs", "S", INT, _part("dayofyear")),
+    Scalar("dayofweek", "fs", "S", INT, _part("dayofweek", "dayofweek({0}) + 1")),
+    Scalar("weekday", "s", "S", INT, _part("weekday", "isodow({0}) - 1")),
+    Scalar("hour", "fs", "S", INT, _part("hour")),
+    Scalar("minute", "fs", "S", INT, _part("minute")),
+    Scalar("second", "fs", "S", INT, _part("second")),
+    Scalar("extract", "fs", "ta", INT, _extract),
+    Scalar("date_part datepart", "s", "ta", INT, _date_part),
+    Scalar("date_format", "fs", "St", STRING, _date_format),
+    Scalar("date_add dateadd", "s", "Di", DATE, _date_add("+")),
+    Scalar("date_sub", "s", "Di", DATE, _date_add("-")),
+    Special("datediff date_diff", "s", _datediff),
+    Scalar("add_months", "s", "Di", DATE, "CAST(({0} + to_months({1})) AS DATE)"),
+    Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), lambda a, c: _months_between(a)),  # noqa: ARG005
+    Scalar("last_day", "s", "D", DATE, "last_day({0})"),
+    Scalar("make_date", "s", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),
+    Scalar("to_date", "fs", "at?", DATE, _to_date),
+    Scalar("date", "s", "a", DATE, _to_date),
+    Scalar("to_timestamp timestamp", "fs", "at?", LTZ6, _to_timestamp),
+    Scalar("to_timestamp_ltz", "f", "ai?", LTZ3, _to_timestamp_ltz),
+    Scalar("unix_timestamp", "fs", "at?", BIGINT, lambda a, c: _unix_timestamp(a, c)),
+    Scalar("from_unixtime", "fs", "lt?", STRING, _from_unixtime),
+    Scalar("timestamp_seconds", "s", "n", LTZ6, "make_timestamptz(CAST({0} * 1000000 AS BIGINT))"),
+    Scalar("timestamp_millis", "s", "l", LTZ6, "make_timestamptz({0} * 1000)"),
+    Scalar("timestamp_micros", "s", "l", LTZ6, "make_timestamptz({0})"),
+    Scalar("unix_seconds", "s", "S", BIGINT, "CAST(floor(epoch({0})) AS BIGINT)"),
+    Scalar("unix_millis", "s", "S", BIGINT, "epoch_ms({0})"),
+    Scalar("unix_micros", "s", "S", BIGINT, "epoch_us({0})"),
+    Scalar("unix_date", "s", "D", INT, "CAST({0} - DATE '1970-01-01' AS INTEGER)"),
+    Scalar("date_trunc", "s", "tS", 1, _date_trunc),
+    Scalar("trunc", "s", "Dt", DATE, _trunc),
+    Special("timestampadd", "fs", _timestampadd),
+    Special("timestampdiff", "fs", _timestampdiff),
+)
+
+
+def _months_between(arguments: list[Bound]) -> str:
+    a, b = (_local(x) for x in arguments)
+    return (
+        f"CASE WHEN day({a}) = day({b}) OR (last_day({a}) = CAST({a} AS DATE) AND last_day({b}) = CAST({b} AS DATE)) "
+        f"THEN CAST((year({a}) - year({b})) * 12 + month({a}) - month({b}) AS DOUBLE) "
+        f"ELSE round((year({a}) - year({b})) * 12 + month({a}) - month({b}) + "
+        f"(epoch({a} - date_trunc('month', {a})) - epoch({b} - date_trunc('month', {b}))) / 2678400, 8) END"
+    )
