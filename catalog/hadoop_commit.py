@@ -218,11 +218,9 @@ def _delete_dropped(storage: Storage, location: str, before: TableMetadata, afte
     kept = {e.metadata_file for e in after.metadata_log}
     for entry in before.metadata_log:
         name = entry.metadata_file.rpartition("/")[2]
-        # The log of a table that was copied names the original's files: only those of this directory are its own.
+        # By name in this directory: the log of a table that was copied names the original's files.
         own = version_file(storage, location, numbered_version(name) or 0)
         if entry.metadata_file in kept or own is None or not own.location.endswith(f"/{name}"):
-            continue
-        if not same_place(storage, entry.metadata_file, own.location):
             continue
         try:
             storage.delete(own.location)
