@@ -64,7 +64,7 @@ def test_no_type(json: Any) -> None:
 
 
 def test_nested_types_keep_ids_defaults_and_docs() -> None:
-    json = {
+    json: dict[str, Any] = {
         "type": "struct",
         "fields": [
             {
@@ -98,7 +98,7 @@ def test_nested_types_keep_ids_defaults_and_docs() -> None:
             ),
         )
     )
-    del json["fields"][0]["write-default"]  # type: ignore[index]
+    del json["fields"][0]["write-default"]
     assert type_to_json(parsed) == json
     assert not parsed.is_primitive
     assert str(parsed) == "struct<1: m: required map<string, list<int>>>"

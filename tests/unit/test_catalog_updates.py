@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -53,8 +53,10 @@ SCHEMA = Schema(
 BY_NAME = build_spec(SCHEMA, [PartitionBy("name", IDENTITY)])
 
 
-def table(version: int = 2, spec: PartitionSpec = BY_NAME, **properties: str) -> TableMetadata:
-    return new_table_metadata(SCHEMA, spec, UNSORTED, "/wh/t/", properties, version, now_ms=1000)
+def table(
+    version: int = 2, spec: PartitionSpec = BY_NAME, properties: Mapping[str, str] | None = None
+) -> TableMetadata:
+    return new_table_metadata(SCHEMA, spec, UNSORTED, "/wh/t/", properties or {}, version, now_ms=1000)
 
 
 def snapshot(
@@ -85,7 +87,7 @@ def appended(metadata: TableMetadata, *snapshots: Snapshot) -> TableMetadata:
 
 
 def test_a_new_table_is_as_java_makes_it() -> None:
-    metadata = table(owner="me")
+    metadata = table(properties={"owner": "me"})
     told = metadata.to_json()
     assert told.pop("table-uuid") == metadata.table_uuid
     assert told == {
@@ -130,7 +132,7 @@ def test_a_new_table_is_as_java_makes_it() -> None:
 
 
 def test_properties_of_a_new_table() -> None:
-    metadata = table(2, **{"format-version": "3", "write.parquet.compression-codec": "gzip"})
+    metadata = table(properties={"format-version": "3", "write.parquet.compression-codec": "gzip"})
     assert metadata.format_version == 3
     assert metadata.properties == {"write.parquet.compression-codec": "gzip"}
     for properties, says in [
@@ -139,7 +141,7 @@ def test_properties_of_a_new_table() -> None:
         ({"current-snapshot-id": "5"}, "'current-snapshot-id' is not a property"),
     ]:
         with pytest.raises(BergError) as caught:
-            table(**properties)
+            table(properties=properties)
         assert caught.value.code is ErrorCode.OPTION
         assert says in caught.value.message
 
@@ -359,7 +361,7 @@ def test_v1_specs_must_count_up() -> None:
 
 
 def test_replacing_a_table_keeps_ids_of_names_and_its_history() -> None:
-    base = appended(table(x="1", y="2"), snapshot(10, 1))
+    base = appended(table(properties={"x": "1", "y": "2"}), snapshot(10, 1))
     new = Schema(
         0,
         (
@@ -388,7 +390,7 @@ def test_replacing_a_table_keeps_ids_of_names_and_its_history() -> None:
 
 @pytest.mark.parametrize(("most", "kept"), [(None, 5), ("3", 3), ("1", 1), ("0", 1), ("-4", 1)])
 def test_the_log_is_cut(most: str | None, kept: int) -> None:
-    metadata = table(**({"write.metadata.previous-versions-max": most} if most else {}))
+    metadata = table(properties={"write.metadata.previous-versions-max": most} if most else {})
     for version in range(1, 6):
         changed = apply_updates(metadata, [SetProperties({"v": str(version)})], 1000 + version)
         metadata = log_previous(changed, metadata, f"v{version}.metadata.json")
@@ -397,6 +399,6 @@ def test_the_log_is_cut(most: str | None, kept: int) -> None:
 
 
 def test_a_log_length_that_is_no_number() -> None:
-    metadata = table(**{"write.metadata.previous-versions-max": "many"})
+    metadata = table(properties={"write.metadata.previous-versions-max": "many"})
     with pytest.raises(BergError, match=r"'write\.metadata\.previous-versions-max' is 'many'"):
         log_previous(metadata, metadata, "v1.metadata.json")
