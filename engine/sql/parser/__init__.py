@@ -11,7 +11,7 @@ from importlib import import_module
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import TokenKind, skip_blanks, tokenize
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, shown, token_span
+from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm, shown, token_span
 from bergsql.engine.sql.statements.base import Statement, Unsupported
 
 _FAMILIES: dict[str, tuple[str, str]] = {
@@ -110,7 +110,8 @@ def statement_at(cursor: Cursor, *, whole: bool = True) -> Statement:
     if whole:
         while cursor.accept(";"):
             pass
-        cursor.expect_end()
+        if not cursor.at_end:
+            raise cursor.expected((END_OF_STATEMENT,))
     return statement
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.tables import at_constraint, column, primary_key, transform, watermark
 from bergsql.engine.sql.statements.alter import (
@@ -140,7 +139,7 @@ def _add(cursor: Cursor) -> list[AlterAction]:
 def _starts_columns(cursor: Cursor) -> bool:
     """Whether COLUMN or COLUMNS here is the keyword, not a column called so."""
     following = cursor.peek()
-    return following.key == "(" or cursor.peek(2).kind is not TokenKind.END
+    return following.key == "(" or not cursor.ends(2)
 
 
 def _added(cursor: Cursor) -> AlterAction:
@@ -176,15 +175,15 @@ def _drop(cursor: Cursor) -> list[AlterAction]:
     for words in refused:
         if cursor.accept(*words):
             raise _refused(cursor, "DROP " + ("PARTITION" if "PARTITION" in words else " ".join(words)), len(words) + 1)
-    if cursor.key in ("BRANCH", "TAG", "CONSTRAINT") and cursor.peek().kind is not TokenKind.END:
+    if cursor.key in ("BRANCH", "TAG", "CONSTRAINT") and not cursor.ends(1):
         what = cursor.advance().key
         cursor.if_exists()
         cursor.identifier("a name")
         raise _refused(cursor, f"DROP {what}")
-    if cursor.key in ("WATERMARK", "DISTRIBUTION") and cursor.peek().kind is TokenKind.END:
+    if cursor.key in ("WATERMARK", "DISTRIBUTION") and cursor.ends(1):
         what = cursor.advance().key
         raise _refused(cursor, f"DROP {what}", 2)
-    if cursor.key in ("COLUMN", "COLUMNS") and cursor.peek().kind is not TokenKind.END:
+    if cursor.key in ("COLUMN", "COLUMNS") and not cursor.ends(1):
         cursor.advance()
     if_exists = cursor.if_exists()
     if cursor.at("("):
@@ -257,11 +256,11 @@ def _reference(cursor: Cursor, verb: str) -> NoReturn:
         if cursor.peek().key in ("SNAPSHOT", "SNAPSHOTS"):
             cursor.integer()
             cursor.advance()
-            if not cursor.at_end and not cursor.at(";"):
+            if not cursor.ends():
                 _age(cursor)
         else:
             _age(cursor)
-    if not cursor.at(";"):
+    if not cursor.ends():
         cursor.expect_end("AS OF VERSION", "RETAIN", *(("WITH SNAPSHOT RETENTION",) if kind == "BRANCH" else ()))
     raise UnsupportedForm(f"ALTER TABLE … {verb} {kind}", cursor.span_from(start))
 
@@ -277,7 +276,7 @@ def _write(cursor: Cursor) -> list[AlterAction]:
     form = "WRITE DISTRIBUTED BY PARTITION"
     if cursor.accept("DISTRIBUTED"):
         cursor.expect("BY", "PARTITION")
-        if cursor.at_end or cursor.at(";"):
+        if cursor.ends():
             raise _refused(cursor, form, 4)
     else:
         form = "WRITE ORDERED BY"

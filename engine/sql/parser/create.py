@@ -84,7 +84,7 @@ def _database(cursor: Cursor) -> CreateDatabase:
         elif cursor.accept("WITH"):
             cursor.accept_any("DBPROPERTIES", "PROPERTIES")
             properties += cursor.options()
-        elif cursor.at_end or cursor.at(";"):
+        elif cursor.ends():
             return CreateDatabase(name, if_not_exists, comment, location, properties)
         else:
             raise cursor.expected(("COMMENT", "LOCATION", "WITH"))

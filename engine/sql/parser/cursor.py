@@ -55,6 +55,11 @@ class Cursor:
     def at_end(self) -> bool:
         return self.tokens[self.index].kind is TokenKind.END
 
+    def ends(self, ahead: int = 0) -> bool:
+        """Whether the statement ends here, or that many tokens ahead: at its last token or at a ``;``."""
+        token = self.peek(ahead)
+        return token.kind is TokenKind.END or token.key == ";"
+
     def peek(self, by: int = 1) -> Token:
         return self.tokens[min(self.index + by, len(self.tokens) - 1)]
 
@@ -105,7 +110,7 @@ class Cursor:
 
     def expect_end(self, *also: str) -> None:
         """The statement must end here; ``also`` are the keywords that could have followed."""
-        if not self.at_end:
+        if not self.ends():
             raise self.expected((*also, END_OF_STATEMENT))
 
     # --- failing -----------------------------------------------------------------------------------------------------

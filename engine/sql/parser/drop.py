@@ -23,7 +23,7 @@ def drop(cursor: Cursor) -> Statement:
         if_exists = cursor.if_exists()
         database = cursor.name("the name of a database")
         cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
-        cursor.expect_end("CASCADE", "RESTRICT") if not cursor.at(";") else None
+        cursor.expect_end("CASCADE", "RESTRICT")
         return DropDatabase(database, if_exists, cascade)
     prefix = cursor.accept_any("TEMPORARY", "TEMP", "MATERIALIZED", "GLOBAL")
     temporary = prefix in ("TEMPORARY", "TEMP")

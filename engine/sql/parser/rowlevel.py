@@ -35,7 +35,7 @@ def merge(cursor: Cursor) -> NoReturn:
         raise cursor.expected(("WHEN",))
     while cursor.accept("WHEN"):
         _when(cursor)
-    if not cursor.at(";"):
+    if not cursor.ends():
         cursor.expect_end("WHEN")
     raise UnsupportedForm("MERGE INTO", cursor.span_from(start))
 
@@ -123,5 +123,5 @@ def _hint(cursor: Cursor) -> None:
 def _where(cursor: Cursor) -> None:
     if cursor.accept("WHERE"):
         parse_expression(cursor)
-    elif not cursor.at_end and not cursor.at(";"):
+    elif not cursor.ends():
         raise cursor.expected(("WHERE",))

@@ -63,11 +63,11 @@ def reset(cursor: Cursor) -> Statement:
     """``RESET``, ``RESET k``; a bare key goes to the end of the statement."""
     start = cursor.token.start
     cursor.expect("RESET")
-    if cursor.at_end or cursor.at(";"):
+    if cursor.ends():
         return Reset(None, Span(start, cursor.previous_end))
     first = cursor.token
     last = first
-    while not cursor.at_end and not cursor.at(";"):
+    while not cursor.ends():
         last = cursor.advance()
         if not cursor.at_end and cursor.token.start != last.end and not cursor.at(";"):
             raise cursor.expected(())

@@ -35,7 +35,7 @@ def begin(cursor: Cursor) -> NoReturn:
     """``BEGIN STATEMENT SET; insert; … END``; any other block is refused."""
     start = cursor.token.start
     cursor.expect("BEGIN")
-    if cursor.at_end or cursor.at(";") or cursor.at("TRANSACTION"):
+    if cursor.ends() or cursor.at("TRANSACTION"):
         cursor.accept("TRANSACTION")
         raise UnsupportedForm("A transaction", cursor.span_from(start))
     if cursor.accept("STATEMENT"):

@@ -51,7 +51,7 @@ def _like(cursor: Cursor) -> str | None:
         raise UnsupportedForm("SHOW … ILIKE", cursor.token.span)
     if cursor.accept("LIKE") or cursor.token.kind is TokenKind.STRING:
         return cursor.string("a pattern in quotes")
-    if not cursor.at_end and not cursor.at(";"):
+    if not cursor.ends():
         raise cursor.expected(("FROM", "IN", "LIKE"))
     return None
 
@@ -100,7 +100,7 @@ def _later(cursor: Cursor, start: int) -> BergError | UnsupportedForm:
 
 def _rest_of_show(cursor: Cursor) -> None:
     """What may follow: ``[FROM | IN] name``, PARTITION (…), ``[LIKE] 'pattern'``."""
-    while not cursor.at_end and not cursor.at(";"):
+    while not cursor.ends():
         if cursor.accept_any("FROM", "IN"):
             cursor.name("a name")
         elif cursor.accept("PARTITION"):

@@ -66,7 +66,6 @@ class _Clauses:
     location: str | None = None
     properties: tuple[Option, ...] = ()
     like: Like | None = None
-    flavour: Flavour | None = None
     seen: set[str] = field(default_factory=set)
 
 
@@ -74,23 +73,24 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
     """The rest of ``CREATE [OR REPLACE] [TEMPORARY] TABLE`` or ``REPLACE TABLE``, behind TABLE."""
     if_not_exists = cursor.if_not_exists()
     name = cursor.name("the name of the table")
+    cursor.flavour = _told_flavour(cursor)
     elements = _Elements()
     if cursor.at("(") and not at_query(cursor):
         _elements(cursor, elements)
     clauses = _Clauses()
     query = None
-    while not cursor.at_end and not cursor.at(";"):
+    while not cursor.ends():
         if cursor.accept("AS") or at_query(cursor):
             query = parse_query(cursor)
             break
         _clause(cursor, clauses, has_elements=bool(elements.columns))
-    if query is not None and not cursor.at_end and not cursor.at(";"):
+    if query is not None and not cursor.ends():
         cursor.expect_end()
     if not (elements.columns or clauses.like or query or clauses.partitioning):
         raise cursor.expected(("(", *_CLAUSES), "the table's columns, LIKE or AS")
     return CreateTable(
         name,
-        clauses.flavour or cursor.flavour,
+        cursor.flavour,
         mode,
         if_not_exists,
         temporary,
@@ -107,6 +107,23 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
     )
 
 
+def _told_flavour(cursor: Cursor) -> Flavour:
+    """The flavour that the clauses behind the columns tell, which decides what TIMESTAMP means in the columns."""
+    flavour, depth = cursor.flavour, 0
+    for ahead, token in enumerate(cursor.tokens[cursor.index :]):
+        key = token.key
+        if key in ("(", ")"):
+            depth += 1 if key == "(" else -1
+        elif depth == 0:
+            if key in ("USING", "TBLPROPERTIES"):
+                return Flavour.SPARK
+            if key == "WITH" and cursor.peek(ahead + 1).key == "(":
+                flavour = Flavour.FLINK
+            elif key in ("AS", "SELECT", ";"):
+                break
+    return flavour
+
+
 def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
     start = cursor.token
     key = cursor.accept_any("USING", "COMMENT", "PARTITIONED", "WITH", "TBLPROPERTIES", "OPTIONS", "LOCATION", "LIKE")
@@ -115,7 +132,6 @@ def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
     clauses.seen.add(key)
     if key == "USING":
         clauses.provider = ".".join(cursor.name("the name of a format").parts).lower()
-        clauses.flavour = Flavour.SPARK
     elif key == "COMMENT":
         clauses.comment = cursor.string("a comment in quotes")
     elif key == "PARTITIONED":
@@ -125,10 +141,6 @@ def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
         clauses.partitioning.extend(cursor.list_of(lambda: _partition_column(cursor)))
     elif key in ("WITH", "TBLPROPERTIES", "OPTIONS"):
         clauses.properties += _properties(cursor)
-        if key == "TBLPROPERTIES":
-            clauses.flavour = Flavour.SPARK
-        elif key == "WITH" and clauses.flavour is None:
-            clauses.flavour = Flavour.FLINK
     elif key == "LOCATION":
         clauses.location = cursor.string("a path in quotes")
     elif key == "LIKE":

@@ -1,0 +1,174 @@
+"""Every form of Flink's and Spark's statements that bergsql does not run is recognised, read through and named."""
+
+from __future__ import annotations
+
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser import parse, statement_words
+
+FORMS = {
+    "ADD JAR '/x.jar'": "ADD JAR",
+    "ALTER CATALOG c SET ('a'='b')": "ALTER CATALOG",
+    "ALTER DATABASE d SET ('a'='b')": "ALTER DATABASE",
+    "ALTER MATERIALIZED TABLE t SUSPEND": "ALTER MATERIALIZED",
+    "ALTER TABLE t ADD PARTITION (a='b')": "ADD PARTITION",
+    "ALTER TABLE t ADD PRIMARY KEY (id) NOT ENFORCED": "ADD PRIMARY KEY",
+    "ALTER TABLE t ADD (c INT, WATERMARK FOR ts AS ts)": "ADD WATERMARK",
+    "ALTER TABLE t ALTER COLUMN a DROP NOT NULL": "ALTER COLUMN",
+    "ALTER TABLE t ALTER COLUMN a TYPE BIGINT": "ALTER COLUMN",
+    "ALTER TABLE t ALTER COLUMN a.b COMMENT 'x'": "ALTER COLUMN",
+    "ALTER TABLE t ALTER COLUMN a FIRST": "ALTER COLUMN",
+    "ALTER TABLE t ALTER COLUMN a AFTER b": "ALTER COLUMN",
+    "ALTER TABLE t ALTER COLUMN a SET DEFAULT 1 + 1": "ALTER COLUMN",
+    "ALTER TABLE t CREATE BRANCH b": "CREATE BRANCH",
+    "ALTER TABLE t CREATE OR REPLACE BRANCH b AS OF VERSION 1 RETAIN 7 DAYS "
+    "WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 DAYS": "CREATE BRANCH",
+    "ALTER TABLE t CREATE BRANCH b WITH SNAPSHOT RETENTION 3 DAYS": "CREATE BRANCH",
+    "ALTER TABLE t CREATE TAG IF NOT EXISTS g AS OF VERSION 1 RETAIN 7 DAYS": "CREATE TAG",
+    "ALTER TABLE t REPLACE BRANCH b AS OF VERSION 1": "REPLACE BRANCH",
+    "ALTER TABLE t REPLACE TAG g AS OF VERSION 1": "REPLACE TAG",
+    "ALTER TABLE t DROP BRANCH IF EXISTS b": "DROP BRANCH",
+    "ALTER TABLE t DROP TAG g": "DROP TAG",
+    "ALTER TABLE t DROP CONSTRAINT pk": "DROP CONSTRAINT",
+    "ALTER TABLE t DROP IDENTIFIER FIELDS a, b": "DROP IDENTIFIER FIELDS",
+    "ALTER TABLE t DROP PARTITION (a='b')": "DROP PARTITION",
+    "ALTER TABLE t DROP PRIMARY KEY": "DROP PRIMARY KEY",
+    "ALTER TABLE t DROP WATERMARK": "DROP WATERMARK",
+    "ALTER TABLE t MODIFY (a STRING FIRST, WATERMARK FOR ts AS ts)": "MODIFY",
+    "ALTER TABLE t REPLACE PARTITION FIELD a WITH bucket(2, a) AS b": "REPLACE PARTITION FIELD",
+    "ALTER TABLE t SET IDENTIFIER FIELDS a, b.c": "SET IDENTIFIER FIELDS",
+    "ALTER TABLE t SET LOCATION '/x'": "SET LOCATION",
+    "ALTER TABLE t WRITE DISTRIBUTED BY PARTITION": "WRITE DISTRIBUTED",
+    "ALTER TABLE t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a": "WRITE DISTRIBUTED",
+    "ALTER TABLE t WRITE LOCALLY ORDERED BY a": "WRITE ORDERED",
+    "ALTER TABLE t WRITE ORDERED BY a DESC NULLS LAST, bucket(2, b)": "WRITE ORDERED",
+    "ALTER TABLE t WRITE UNORDERED": "WRITE UNORDERED",
+    "ALTER VIEW v AS SELECT 1": "ALTER VIEW",
+    "ALTER VIEW v SET TBLPROPERTIES ('a'='b')": "ALTER VIEW",
+    "ANALYZE TABLE t COMPUTE STATISTICS": "ANALYZE TABLE",
+    "BEGIN STATEMENT SET; INSERT INTO t SELECT 1; END": "statement set",
+    "CACHE TABLE t": "CACHE TABLE",
+    "CALL c.system.rollback_to_snapshot('db.t', 1)": "CALL",
+    "CALL c.system.expire_snapshots(table => 'db.t', older_than => TIMESTAMP '2999-01-01 00:00:00')": "CALL",
+    "CALL c.system.rewrite_data_files(table => 't', options => map('a', 'b'), snapshot_ids => array(1))": "CALL",
+    "COMMENT ON TABLE t IS 'x'": "COMMENT ON TABLE",
+    "COMPILE PLAN '/p' FOR INSERT INTO t SELECT 1": "COMPILE PLAN",
+    "CREATE FUNCTION f AS 'com.acme.F' LANGUAGE JAVA": "CREATE FUNCTION",
+    "CREATE INDEX i ON t (id)": "CREATE INDEX",
+    "CREATE TABLE t (id INT) DISTRIBUTED BY HASH(id) INTO 4 BUCKETS": "DISTRIBUTED",
+    "CREATE TABLE t (id INT, UNIQUE (id) NOT ENFORCED)": "UNIQUE",
+    "CREATE TABLE t (id INT) PARTITIONED BY SPEC (days(ts))": "PARTITIONED BY SPEC",
+    "CREATE TEMPORARY SYSTEM FUNCTION f AS 'com.acme.F'": "CREATE FUNCTION",
+    "CREATE TEMPORARY VIEW v AS SELECT 1": "CREATE VIEW",
+    "CREATE OR REPLACE VIEW v (a COMMENT 'x', b) COMMENT 'c' TBLPROPERTIES ('k'='v') AS SELECT 1": "CREATE VIEW",
+    "DELETE FROM t AS a WHERE a.id IN (SELECT 1)": "DELETE",
+    "DELETE FROM t": "DELETE",
+    "DESCRIBE CATALOG EXTENDED c": "DESCRIBE CATALOG",
+    "DESCRIBE DATABASE EXTENDED d": "DESCRIBE DATABASE",
+    "DESCRIBE JOB '228d70913eab60dda85c5e7f78b5782c'": "DESCRIBE JOB",
+    "DESCRIBE t id": "DESCRIBE of one column",
+    "DROP FUNCTION IF EXISTS f": "DROP FUNCTION",
+    "DROP VIEW IF EXISTS v": "DROP VIEW",
+    "EXECUTE STATEMENT SET BEGIN INSERT INTO t SELECT 1; INSERT INTO u SELECT 2; END": "statement set",
+    "EXECUTE PLAN '/p'": "EXECUTE PLAN",
+    "GRANT ALL ON x TO y": "GRANT",
+    "INSERT INTO t BY NAME SELECT 1 AS a": "BY NAME",
+    "INSERT INTO t REPLACE WHERE a = 1 SELECT 2": "REPLACE",
+    "LOAD MODULE hive WITH ('a'='b')": "LOAD MODULE",
+    "MERGE INTO t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED AND s.x = 'a' THEN DELETE "
+    "WHEN MATCHED THEN UPDATE SET t.a = CASE WHEN 1=1 THEN s.a ELSE 0 END, b = 2 "
+    "WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, f(1, 2)) WHEN NOT MATCHED BY SOURCE THEN DELETE": "MERGE",
+    "MERGE INTO c.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *": "MERGE",
+    "MSCK REPAIR TABLE t": "REPAIR TABLE",
+    "REFRESH TABLE t": "REFRESH TABLE",
+    "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY a ORDER BY b MEASURES A.x AS y PATTERN (A) DEFINE A AS A.x > 0)": (
+        "MATCH_RECOGNIZE"
+    ),
+    "SELECT * FROM a, b RIGHT JOIN c ON b.x = c.x": "RIGHT JOIN",
+    "SHOW COLUMNS IN t LIKE 'a%'": "SHOW COLUMNS",
+    "SHOW CREATE VIEW v": "SHOW CREATE VIEW",
+    "SHOW FULL MODULES": "SHOW FULL MODULES",
+    "SHOW FUNCTIONS LIKE 'a%'": "SHOW FUNCTIONS",
+    "SHOW JARS": "SHOW JARS",
+    "SHOW JOBS": "SHOW JOBS",
+    "SHOW PARTITIONS t PARTITION (a='b')": "SHOW PARTITIONS",
+    "SHOW PROCEDURES IN c.system": "SHOW PROCEDURES",
+    "SHOW TABLE EXTENDED IN d LIKE 't'": "SHOW TABLE EXTENDED",
+    "SHOW TABLES NOT LIKE 'a%'": "NOT LIKE",
+    "SHOW USER FUNCTIONS": "SHOW USER FUNCTIONS",
+    "SHOW VIEWS IN c.d": "SHOW VIEWS",
+    "START TRANSACTION": "transaction",
+    "STOP JOB '228d70913eab60dda85c5e7f78b5782c' WITH SAVEPOINT": "STOP JOB",
+    "TRUNCATE TABLE t": "TRUNCATE TABLE",
+    "UNLOAD MODULE core": "UNLOAD MODULE",
+    "UPDATE t AS a SET b = 1, c.d = CASE WHEN x THEN 1 END WHERE id > 3": "UPDATE",
+    "USE MODULES a, b": "USE MODULES",
+}
+
+
+@pytest.mark.parametrize("sql", FORMS)
+def test_is_named(sql: str) -> None:
+    statement = parse(sql, Flavour.FLINK)
+    assert isinstance(statement, st.Unsupported)
+    assert FORMS[sql] in statement.form
+    assert 0 <= statement.span.start < statement.span.end <= len(sql)
+
+
+@pytest.mark.parametrize("sql", [s for s in FORMS if "RIGHT JOIN" not in s])
+def test_is_named_in_the_other_flavour_too(sql: str) -> None:
+    statement = parse(sql + ";", Flavour.SPARK)
+    assert isinstance(statement, st.Unsupported)
+    assert FORMS[sql] in statement.form
+
+
+@pytest.mark.parametrize(
+    ("sql", "word", "hint"),
+    [
+        (
+            "MERGE INTO t USING (SELECT 1 id) s ON t.id = s.id WHEN NOT MATCHED ADN s.id > 0 THEN INSERT (id) VALUES (s.id)",
+            "ADN",
+            "Did you mean 'AND'?",
+        ),
+        ("MERGE INTO t USING s ON t.id = s.id", " ", None),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE a = 1", "a", None),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE FROM t", "FROM", None),
+        ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN DELETE", "DELETE", None),
+        ("UPDATE t SET a = 1 WHER id = 2", "id", "Did you mean 'WHERE'?"),
+        ("UPDATE t SET a", " ", None),
+        ("DELETE FROM t WHERE", " ", None),
+        ("DELETE t", "t", None),
+        ("CALL c.system.f(table => )", ")", None),
+        ("CALL c.system.f", " ", None),
+        ("CREATE VIEW v AS SELEC 1", "SELEC", None),
+        ("CREATE VIEW v", " ", None),
+        ("EXECUTE STATEMENT SET BEGIN SELECT 1; END", "SELECT", None),
+        ("EXECUTE STATEMENT SET BEGIN INSERT INTO t SELECT 1 END", " ", None),
+        ("BEGIN STATEMENT SET; END", "END", None),
+        ("END", "END", None),
+        ("ALTER TABLE t CREATE BRANCH b AS OF VERSION x", "x", None),
+        ("ALTER TABLE t WRITE ORDERD BY a", "ORDERD", "Did you mean 'ORDERED'?"),
+        ("TRUNCATE t", "t", None),
+        ("SHOW FUNCTION", "FUNCTION", "Did you mean 'FUNCTIONS'?"),
+        ("STOP JOB 1", "1", None),
+    ],
+)
+def test_a_slip_in_it_is_a_syntax_error(sql: str, word: str, hint: str | None) -> None:
+    for flavour in Flavour:
+        with pytest.raises(BergError) as told:
+            parse(sql, flavour)
+        assert told.value.code is ErrorCode.SYNTAX
+        assert told.value.span is not None
+        assert (sql + " ")[told.value.span.start : told.value.span.end] == word
+        if hint is not None:
+            assert told.value.hint == hint
+
+
+def test_every_first_word_has_its_grammar() -> None:
+    for word in statement_words():
+        try:
+            parse(word, Flavour.FLINK)
+        except BergError as error:
+            assert not error.message.startswith("No statement begins")  # noqa: PT017
