@@ -9,11 +9,12 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.java_floats import double_text, float_text
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
-from bergsql.engine.plan.java_text import java_double, java_float, timestamp_text
 from bergsql.engine.plan.literals import timestamp_value
+from bergsql.engine.plan.time_text import timestamp_text
 from bergsql.engine.plan.times import parse_date, parse_time
 from bergsql.engine.sql.types import DataType, Kind
 
@@ -136,7 +137,7 @@ def _to_text(value: object, source: DataType, to: DataType) -> object:
     if to.kind is not Kind.STRING:
         return UNFOLDED
     if isinstance(value, float):
-        return java_float(value) if source.kind is Kind.FLOAT else java_double(value)
+        return float_text(value) if source.kind is Kind.FLOAT else double_text(value)
     if isinstance(value, datetime) and source.kind is Kind.TIMESTAMP and source.precision in (None, 6):
         return timestamp_text(value, None)
     return UNFOLDED

@@ -217,7 +217,7 @@ def _derived(
     scope.slots.update(c.origin.slot for c in columns if c.origin is not None)
     if is_table:
         return f"{sql} AS {identifier(alias)}"
-    return f"{sql} AS {identifier(alias)}({', '.join(map(identifier, inner))})"
+    return f"{sql} AS {identifier(alias)}({', '.join(inner)})"
 
 
 def _refuse_same_name(scope: Scope, names: tuple[str, ...], span: Span | None) -> None:

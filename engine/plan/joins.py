@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.casts import coerce
+from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.comparison import bind_comparison
 from bergsql.engine.plan.context import Context, Planner
-from bergsql.engine.plan.coercion import common_type
-from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn, column_of
 from bergsql.engine.sql.parser.query import span_of
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.java_floats import double_text, float_text
 from bergsql.engine.plan.bound import (
     BIGINT,
     BOOLEAN,
@@ -25,7 +26,7 @@ from bergsql.engine.plan.bound import (
 )
 from bergsql.engine.plan.coercion import MAX_DIGITS, decimal, integer_literal_type
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.java_text import java_double, java_float, time_text, timestamp_text
+from bergsql.engine.plan.time_text import time_text, timestamp_text
 from bergsql.engine.plan.times import from_utc, parse_date, parse_time, parse_timestamp, to_utc, zone
 from bergsql.engine.sql.parser.query import declared_type, span_of
 from bergsql.engine.sql.type_names import duckdb_name
@@ -98,7 +99,7 @@ def constant_text(value: object, type_: DataType, zone_name: str) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return java_float(value) if type_.kind is Kind.FLOAT else java_double(value)
+            return float_text(value) if type_.kind is Kind.FLOAT else double_text(value)
         case bytes():
             return f"X'{value.hex().upper()}'"
         case datetime():

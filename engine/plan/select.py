@@ -95,7 +95,7 @@ def rename(columns: list[OutputColumn], names: list[exp.Expr], relation: str, sp
             f"'{relation}' has {len(columns)} {'column' if len(columns) == 1 else 'columns'}, not {len(names)}.",
             span=span_of(names[-1]) or span,
         )
-    return [replace(c, name=str(n.this)) for c, n in zip(columns, names, strict=True)]
+    return [replace(c, name=n.name) for c, n in zip(columns, names, strict=True)]
 
 
 def _bind_parenthesised(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
@@ -260,7 +260,7 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
         position = ordinal(plain, len(found), "ORDER BY")
         number = Bound(found[position].sql, found[position].type, "") if position is not None else None
         keys.append(order_key(key, context, number)[0])
-    names = ", ".join(map(identifier, inner))
+    names = ", ".join(inner)
     sql = f"SELECT * FROM ({query.sql}) AS {identifier(alias)}({names}) ORDER BY {', '.join(keys)}{limit}"
     return BoundQuery(sql, [replace(c, origin=None) for c in query.columns])
 

@@ -97,7 +97,7 @@ def _as_relation(
     alias = planner.alias(wanted)
     found, inner = derived_columns(columns, alias)
     scope.sources.append(Source((wanted,), found))
-    return f"LATERAL ({sql}) AS {identifier(alias)}({', '.join(map(identifier, inner))})"
+    return f"LATERAL ({sql}) AS {identifier(alias)}({', '.join(inner)})"
 
 
 def bind_lateral_view(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:

@@ -9,11 +9,12 @@ from bergsql.engine.plan import integers
 from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, Bound
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
 from bergsql.engine.sql.functions.collections import array_of
-from bergsql.engine.sql.functions.model import Aggregate, Call, Function
+from bergsql.engine.sql.functions.model import Aggregate, Function
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
+    from bergsql.engine.sql.functions.model import Call
 
 
 def _spark_sum_type(arguments: Sequence[Bound]) -> DataType:

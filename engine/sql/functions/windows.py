@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, Bound
-from bergsql.engine.sql.functions.model import Aggregate, Call, Function
+from bergsql.engine.sql.functions.model import Aggregate, Function
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
+    from bergsql.engine.sql.functions.model import Call
     from bergsql.engine.sql.types import DataType
 
 
