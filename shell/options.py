@@ -5,6 +5,7 @@ Not argparse: values here are SQL, which may begin with dashes, and -f and -e sh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +75,7 @@ def _pair(attribute: str, usage: str) -> Callable[[Options, str], None]:
         key, equals, text = value.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"{usage} is what this option takes, not '{value}'.")
-        getattr(options, attribute)[key.strip()] = text
+        getattr(options, attribute)[key.strip()] = _as_utf8(text)
 
     return apply
 
@@ -98,13 +99,27 @@ def _warehouse(options: Options, value: str) -> None:
     options.warehouse = Path(value).expanduser().absolute()
 
 
-def _script(name: str) -> Callable[[Options, str], None]:
-    return lambda options, value: options.scripts.append((name, value))
+def _script(options: Options, value: str) -> None:
+    options.scripts.append(("-f", value))
+
+
+def _sql(options: Options, value: str) -> None:
+    options.scripts.append(("-e", _as_utf8(value)))
+
+
+def _as_utf8(argument: str) -> str:
+    """An argument of the process as UTF-8 text, though the locale is another."""
+    if argument.isprintable():
+        return argument
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeError:
+        return argument
 
 
 OPTIONS = (
-    Option("-f", "FILE", "run the statements in FILE (-: standard input)", _script("-f")),
-    Option("-e", "SQL", "run these statements", _script("-e")),
+    Option("-f", "FILE", "run the statements in FILE (-: standard input)", _script),
+    Option("-e", "SQL", "run these statements", _sql),
     Option("-i", "INIT", "run the statements in INIT first", lambda o, value: o.inits.append(value)),
     Option(
         "-D",

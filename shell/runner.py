@@ -66,6 +66,8 @@ class Runner:
         return exit_code_of(error)
 
     def _cancelled(self) -> ExitCode:
+        if self.screen.err.isatty():
+            self.screen.err.write("\n")  # behind the terminal's ^C
         self.screen.info(_CANCELLED)
         return ExitCode.INTERRUPTED
 

@@ -66,7 +66,7 @@ def test_several_lines_until_a_real_semicolon(terminal: Terminal) -> None:
         f"{CONTINUED}   , 2 AS n",
         CONTINUED,
     ]
-    assert terminal.enter(";")[3:4] == ["| a\\nb | 2 |"]
+    assert terminal.enter(";")[3:4] == ["| a;\\nb | 2 |"]
 
 
 def test_lines_are_edited(terminal: Terminal) -> None:
@@ -111,6 +111,8 @@ def test_history_is_kept_over_sessions_without_secrets(berg: Berg, terminal: Ter
         again.wait(lambda lines: lines[-2:] == [f"{FLINK} SELECT 2", f"{CONTINUED}   AS second_one;"])
         again.type(UP, UP)
         again.wait(lambda lines: lines[-1] == f"{FLINK} SELECT 1 AS first_one;")
+        again.type(CTRL_C)
+        again.prompted()
         again.type("\x12second")  # Ctrl-R
         again.wait(lambda lines: "AS second_one;" in lines[-1] or "AS second_one;" in lines[-2])
 
