@@ -17,6 +17,9 @@ _SPARK_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
 _HADOOP_CLASS = "org.apache.iceberg.hadoop.HadoopCatalog"
 
 
+_LATER = ("table-default.", "table-override.", "view-default.", "view-override.")
+
+
 def _means_nothing(key: str, type_: str, doc: str) -> OptionSpec:
     return OptionSpec(key, type_, accepted_only=True, doc=doc)
 
@@ -67,6 +70,9 @@ def build_catalog(
         )
     if kind != "hadoop":
         raise not_supported(f"The catalog type '{kind}'", hint="'catalog-type'='hadoop' keeps tables in directories.")
+    for key in options:
+        if key.startswith(_LATER):
+            raise not_supported(f"The catalog option '{key}'", hint="Give the property where the table is created.")
     check_options(options, HADOOP_OPTIONS, "A Hadoop catalog")
     from bergsql.catalog.hadoop import HadoopCatalog
 

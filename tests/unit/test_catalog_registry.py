@@ -65,6 +65,7 @@ def test_sparks_form(tmp_path: Path) -> None:
         ({**HADOOP, "warehouse": "s3://b/w"}, "UNSUPPORTED", "Storage on s3 is not supported yet.", None),
         ({**HADOOP, "warehouse": "/w", "cache-enabled": "yes"}, "OPTION", "'yes' is not a value of", None),
         ({**HADOOP, "warehouse": "/w", "property-version": "2"}, "OPTION", "'2' is not a value of", None),
+        ({**HADOOP, "warehouse": "/w", "table-default.a": "b"}, "UNSUPPORTED", "option 'table-default.a'", "property"),
         ({**HADOOP, "catalog-impl": "x.Y"}, "OPTION", "'catalog-type' and 'catalog-impl' cannot both", None),
         ({"type": "iceberg", "catalog-impl": "x.Y"}, "UNSUPPORTED", "x.Y ('catalog-impl') is not supported", None),
     ],
