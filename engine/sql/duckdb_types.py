@@ -69,8 +69,9 @@ class _Reader:
         if name == "STRUCT":
             type_ = DataType(Kind.ROW, children=tuple(self._separated(self._member)))
         elif name == "MAP":
-            parts = self._separated(self.type)
-            type_ = DataType(Kind.MAP, children=(Field("key", parts[0], False), Field("value", parts[1])))
+            key = self.type()
+            self._take(",")
+            type_ = DataType(Kind.MAP, children=(Field("key", key, False), Field("value", self.type())))
         elif name == "DECIMAL":
             precision, scale = (int(n) for n in self._separated(self._take))
             type_ = DataType(Kind.DECIMAL, precision, scale)

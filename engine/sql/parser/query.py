@@ -34,8 +34,8 @@ Literals
 Operators
     ``a || b`` ``exp.DPipe``; ``<=>`` ``exp.NullSafeEQ``; ``a DIV b`` ``exp.IntDiv``; ``/`` ``exp.Div``; ``%``
     ``exp.Mod``; RLIKE ``exp.RegexpLike``; ``a[i]`` ``exp.Bracket`` with the index as written; ``x -> f(x)``
-    ``exp.Lambda``, whose own variables are bare identifiers. ``a IS NULL`` binds below comparison in both flavours;
-    INTERSECT binds tighter than UNION.
+    ``exp.Lambda``, whose own variables are bare identifiers. ``a = b IS NULL`` is ``(a = b) IS NULL`` in both flavours
+    (with the ``exp.Paren``); INTERSECT binds tighter than UNION (and is an ``exp.Subquery`` there).
 Tables
     ``exp.Table(this, db, catalog)`` of ``exp.Identifier`` parts as written (more than three parts: ``this`` is an
     ``exp.Dot``). ``t$snapshots`` in or out of back quotes is one identifier. ``VERSION AS OF v``, ``FOR

@@ -267,6 +267,8 @@ class Converter:
         key, following = token.key, self._next(1)
         previous = self.out[-1].token_type if self.out else TokenType.SENTINEL
         if previous is TokenType.DOT:
+            if key in KEYWORDS and token.start > self.out[-1].end + 1:  # "a. FROM t": not a column called FROM
+                self._check_end()
             if following.key == "(":
                 self._call(token)
             else:
