@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,13 +34,15 @@ LATER = {
     "upsert_partitioned": "equality deletes",
     "upsert_pk": "equality deletes",
     "upsert_v3": "equality deletes",
-    "v3_many_types": "the variant type",
+    "compacted": "position deletes",
+    "pk_insert_only": "position deletes",
 }
 """Tables that need what a later issue brings: until then they are refused by name."""
-METADATA_TABLES = tuple(
-    ".files .snapshots .history .manifests .entries .metadata_log .all_ .partitions .refs .data_files .delete_files"
-    " .position_deletes".split()
+NOT_YET = re.compile(
+    r"\.(files|snapshots|history|manifests|entries|metadata_log_entries|all_[a-z]+_?[a-z]*|partitions|refs|data_files"
+    r"|delete_files|position_deletes)\b(?!\.)|\b_(file|pos|partition|spec_id|deleted)\b|\.`?(branch|tag)_| as of "
 )
+"""Metadata tables and columns, branches and time travel: queries that a later issue answers."""
 
 
 def described(engine: str) -> dict[str, Path]:
@@ -47,6 +50,15 @@ def described(engine: str) -> dict[str, Path]:
 
 
 TABLES = described("spark") | described("flink")
+WITHOUT_SPARK: dict[str, list[list[object]]] = {
+    "time_and_ns_types": [
+        [1, "23:59:59.999999", "2024-02-29 12:34:56.123456", "2024-02-29 12:34:56.123456"],
+        [2, "00:00:00", None, None],
+        [3, None, None, None],
+    ],
+    "v3_many_types": [],
+}
+"""Tables that Spark cannot load: the rows that Iceberg's own Java readers gave, in the oracle's writing."""
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +80,8 @@ def queries(name: str) -> list[dict[str, Any]]:
     for query in told["queries"]:
         if "error" in query and "rows" in query.get("flink", {}):
             query = {"sql": query["sql"], "rows": query["flink"]["rows"]}
-        sql = str(query.get("sql", "")).lower().lstrip()
-        if (
-            "rows" in query
-            and "error" not in query
-            and sql.startswith("select")
-            and not any(m in sql for m in METADATA_TABLES)
-        ):
+        sql = str(query.get("sql", "")).lower().replace(told["table"], "t")
+        if "rows" in query and "error" not in query and sql.startswith("select") and not NOT_YET.search(sql):
             chosen.append(query)
     return chosen
 
@@ -89,15 +96,30 @@ def catalog(name: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", sorted(TABLES.keys() - LATER.keys()))
+def as_spark_text(value: object) -> object:
+    """A timestamp of microseconds as Spark writes it in text: without zeros at the end."""
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", value):
+        return value.rstrip("0").rstrip(".")
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(TABLES.keys() - LATER.keys() - WITHOUT_SPARK.keys()))
 def test_rows_are_the_engines(name: str, reader: Berg) -> None:
     asked = queries(name)
     assert asked
     answers = reader.answers([q["sql"] for q in asked], *catalog(name))
     for query, answer in zip(asked, answers, strict=True):
         rows = [list(row.values()) for row in answer.json_rows()]
+        if "rows_cast" in query:
+            rows = [[as_spark_text(value) for value in row] for row in rows]
         order = in_order if " order by " in query["sql"].lower() else as_multiset
         assert order(rows) == order(query["rows"]), query["sql"]
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_SPARK))
+def test_tables_that_spark_cannot_load(name: str, reader: Berg) -> None:
+    rows = reader.rows(f"select * from hadoop_prod.fx.{name}", *catalog(name))
+    assert as_multiset([list(row.values()) for row in rows]) == as_multiset(WITHOUT_SPARK[name])
 
 
 @pytest.mark.parametrize("name", sorted(LATER))

@@ -100,7 +100,9 @@ def parse_answer(lines: Sequence[str]) -> Answer:
         if i < len(lines) and (place := POSITION.match(lines[i])):
             numbers = [g for g in place.groups() if g]
             line, column = int(numbers[0]), int(numbers[1])
-            i += 3
+            i += 1
+            while i < len(lines) and lines[i].startswith("  "):  # the source line and the caret
+                i += 1
         if i < len(lines) and lines[i].startswith("Hint: "):
             hint = lines[i].removeprefix("Hint: ")
             i += 1

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 
 def comparable(value: object) -> object:
-    """The value with whole floats as ints: JSON tells 1.0 and 1 apart, SQL does not."""
+    """The value with whole floats as ints (JSON tells 1.0 and 1 apart, SQL does not) and maps in one order."""
     if isinstance(value, float) and value == int(value) and abs(value) < 2**53:
         return int(value)
     if isinstance(value, list):
         return [comparable(v) for v in value]
+    if isinstance(value, dict) and value.keys() == {"$map"}:
+        return {"$map": sorted((comparable(pair) for pair in value["$map"]), key=json.dumps)}
     if isinstance(value, dict):
         return {k: comparable(v) for k, v in value.items()}
     return value

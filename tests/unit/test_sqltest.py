@@ -38,8 +38,8 @@ ROWS = ["+-----+", "| one |", "+-----+", "|   1 |", "+-----+", "1 row in set (3.
 ERROR = [
     "[ERROR] Column nope was not found.",
     "  line 1, column 8",
-    "SELECT nope",
-    "       ^^^^",
+    "  SELECT nope",
+    "         ^^^^",
     "Hint: Did you mean it?",
 ]
 
