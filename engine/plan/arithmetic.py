@@ -29,6 +29,8 @@ from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
 
 DIVISION_BY_ZERO = "Division by zero."
+_LONG = 200
+"""Characters from which on an operand that would be written twice is bound to a variable instead."""
 
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -128,9 +130,35 @@ def _integer_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bou
             # Plain where it is right: DuckDB folds it, and shows it in a plan as it was written.
             if cut == exact and type_.kind is Kind.INT:
                 return Bound(f"({a.sql} {symbol} {b.sql})", type_, "", False, cut)
-        return Bound(integers.arithmetic(symbol, a.sql, b.sql, type_, volatile=volatile), type_, "", _nullable(a, b))
+        return _ring_operation(symbol, a, b, type_, volatile=volatile)
     operator = "//" if symbol == "/" else "%"
     return _divided(operator, a, b, type_, context)
+
+
+def _ring_operation(symbol: str, a: Bound, b: Bound, type_: DataType, *, volatile: bool) -> Bound:
+    kind = type_.kind
+
+    def made(x: str, y: str) -> integers.Ring:
+        left = a.ring if a.ring and x == a.sql else integers.ring(x, kind)
+        right = b.ring if b.ring and y == b.sql else integers.ring(y, kind)
+        return integers.arithmetic(symbol, left, right, kind)
+
+    long = [o for o in (a, b) if o.ring is None and len(o.sql) > _LONG]
+    if not long:
+        chain = made(a.sql, b.sql)
+        sql = integers.value_of(chain, kind, volatile=volatile)
+        return Bound(sql, type_, "", _nullable(a, b), volatile=volatile, ring=chain)
+
+    def value(x: str, y: str) -> str:
+        return integers.value_of(made(x, y), kind, volatile=volatile)
+
+    if len(long) == 2:
+        sql = let(a.sql, lambda x: let(b.sql, lambda y: value(x, y)))
+    elif long[0] is a:
+        sql = let(a.sql, lambda x: value(x, b.sql))
+    else:
+        sql = let(b.sql, lambda y: value(a.sql, y))
+    return Bound(sql, type_, "", _nullable(a, b), volatile=volatile)
 
 
 def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Context) -> Bound:
@@ -169,10 +197,10 @@ def bind_negation(node: exp.Expr, context: Context) -> Bound:
         return replace(operand, sql=f"(- {operand.sql})", text=text, name=None)
     operand = _numeric(operand, operand, context, _as_minus(node))
     if operand.type.kind in INTEGERS:
-        sql = integers.negated(operand.sql, operand.type, volatile=operand.volatile)
-    else:
-        sql = f"(- {operand.sql})"
-    return Bound(sql, operand.type, text, operand.nullable, volatile=operand.volatile)
+        chain = integers.negated(operand.ring or integers.ring(operand.sql, operand.type.kind), operand.type.kind)
+        sql = integers.value_of(chain, operand.type.kind, volatile=operand.volatile)
+        return Bound(sql, operand.type, text, operand.nullable, volatile=operand.volatile, ring=chain)
+    return Bound(f"(- {operand.sql})", operand.type, text, operand.nullable, volatile=operand.volatile)
 
 
 def _as_minus(node: exp.Expr) -> exp.Expr:

@@ -54,7 +54,9 @@ class Bound:
     exact: bool = False
     """True when ``predicates`` says all that the condition says: only then may it be negated."""
     volatile: bool = False
-    """True when two evaluations may differ (``rand()``)."""
+    """True when two evaluations may differ (``rand()``), or when it may raise an error of ours."""
+    ring: tuple[str, str] | None = None
+    """The parts of a chain of integer arithmetic (:data:`bergsql.engine.plan.integers.Ring`)."""
 
     @property
     def is_constant(self) -> bool:

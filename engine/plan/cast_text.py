@@ -27,9 +27,7 @@ _STAMP = f"'^{BLANKS}[0-9]{{4,7}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:[ T].*)?{BLANKS}$'
 def from_text(sql: str, to: DataType, context: Context, *, strict: bool) -> str | None:
     """Text read as ``to``. What does not read is NULL, or an error when ``strict``."""
     read = _reader(sql, to)
-    if read is None or not strict:
-        return read
-    if to.kind is Kind.BOOLEAN and not strict:
+    if read is None or not strict or to.kind in (Kind.BYTES, Kind.BINARY):
         return read
     return let(
         sql,

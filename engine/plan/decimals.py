@@ -1,9 +1,9 @@
 """Decimal arithmetic with the precision of Spark and Flink.
 
 DuckDB adds, subtracts and multiplies decimals as they do while 38 digits are enough; it divides them as doubles, which
-is neither exact nor a decimal. A quotient is made exact from whole numbers instead: both operands are scaled to
-integers; while the dividend is below 2^51 their quotient as a double, rounded, is exact (a tie is a double, and nothing
-else can round to one), which is thirteen times faster than dividing HUGEINTs; the rest takes the slow way.
+is neither exact nor a decimal. A quotient is made of whole numbers instead, by long division: in BIGINTs where the
+operands have few digits (measured: 60 ns a row, a division of HUGEINTs alone 350 ns), else in HUGEINTs. Only divisors of
+more than 36 digits are divided as doubles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from bergsql.engine.sql.types import DataType, Kind
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
 
-_EXACT = 1 << 51
+_BIGINT_DIGITS = 18
+_HUGEINT_DIGITS = 37
 
 Operand = tuple[Bound, DataType]
 """A bound number and the decimal type that it counts as."""
@@ -85,44 +86,48 @@ def _guarded(divisor: str, nonzero: bool, context: Context, body: object) -> str
     if nonzero:
         return str(body(divisor))
     if context.spark:
-        return str(let(f"nullif({divisor}, 0)", body))
+        return let(divisor, lambda d: f"CASE WHEN {d} <> 0 THEN {body(d)} END")
     return let(divisor, lambda d: f"CASE WHEN {d} = 0 THEN {failure('Division by zero.')} ELSE {body(d)} END")
 
 
 def _quotient(a: Operand, b: tuple[str, DataType], type_: DataType) -> str:
+    """Long division of the digits as whole numbers: the quotient, then so many digits more at a time as fit."""
+    (_, x), (divisor_sql, y) = a, b
+    wide = (x.precision or 0) > _BIGINT_DIGITS or (y.precision or 0) > _BIGINT_DIGITS - 3
+    limit = _HUGEINT_DIGITS if wide else _BIGINT_DIGITS
+    chunk = limit - (y.precision or 0)
+    approximate = f"CAST({{}} AS DOUBLE) / CAST({divisor_sql} AS DOUBLE)"
+    if chunk < 1:
+        return f"TRY_CAST({approximate.format(_sql(a))} AS {_name(type_)})"
+    name = "HUGEINT" if wide else "BIGINT"
+    more = (type_.scale or 0) - (x.scale or 0) + (y.scale or 0)
+
+    def divided(n: str, d: str) -> str:
+        return _long_division(_digits(n, x, name), _digits(d, y, name), more, chunk, type_)
+
+    return let(_sql(a), lambda n: let(divisor_sql, lambda d: divided(n, d)))
+
+
+def _digits(sql: str, type_: DataType, name: str) -> str:
+    """A decimal's digits as a whole number."""
     scale = type_.scale or 0
-    dividend_shift, divisor_shift = scale + (b[1].scale or 0), b[1].scale or 0
-    return let(
-        _sql(a),
-        lambda n: let(
-            b[0],
-            lambda d: (
-                f"CASE WHEN abs(CAST({n} AS DOUBLE)) * 1e{dividend_shift} < {_EXACT} "
-                f"THEN TRY_CAST({_fast(n, d, dividend_shift, divisor_shift, scale)} AS {_name(type_)}) "
-                f"ELSE TRY_CAST({_exact(n, d, dividend_shift, divisor_shift, scale)} AS {_name(type_)}) END"
-            ),
-        ),
-    )
+    if not scale:
+        return f"CAST({sql} AS {name})"
+    width = min((type_.precision or MAX_DIGITS) + scale, MAX_DIGITS)
+    return f"CAST(CAST({sql} AS DECIMAL({width},{scale})) * {10**scale} AS {name})"
 
 
-def _fast(n: str, d: str, up: int, down: int, scale: int) -> str:
-    return f"round(round(CAST({n} AS DOUBLE) * 1e{up}) / round(CAST({d} AS DOUBLE) * 1e{down})) / 1e{scale}"
-
-
-def _exact(n: str, d: str, up: int, down: int, scale: int) -> str:
-    """Through HUGEINT, rounded half up; through DOUBLE when even that overflows."""
-    dividend = f"abs({_scaled(n, up)})"
-    divisor = f"abs({_scaled(d, down)})"
-    rounded = f"((2 * {dividend} + {divisor}) // (2 * {divisor}))"
-    sign = f"CASE WHEN ({n} < 0) <> ({d} < 0) THEN -1 ELSE 1 END"
-    unit = f"CAST(1e-{scale} AS DECIMAL({max(scale, 1)},{scale}))" if scale else "1"
-    whole = f"CAST({rounded} * {sign} AS DECIMAL(38,0)) * {unit}"
-    approximate = f"CAST(CAST({n} AS DOUBLE) / CAST({d} AS DOUBLE) AS VARCHAR)"
-    return f"coalesce(TRY(CAST({whole} AS VARCHAR)), {approximate})"
-
-
-def _scaled(sql: str, by: int) -> str:
-    """A decimal moved ``by`` digits to the left of its point, as a HUGEINT."""
-    first = min(by, MAX_DIGITS - 1)
-    shifted = f"CAST({sql} * CAST({10**first} AS DECIMAL(38,0)) AS HUGEINT)"
-    return shifted if by == first else f"({shifted} * CAST({10 ** (by - first)} AS HUGEINT))"
+def _long_division(n: str, d: str, more: int, chunk: int, type_: DataType) -> str:
+    if more < 0:
+        d, more = f"({d} * {10**-more})", 0
+    whole, rest = f"CAST({n} // {d} AS HUGEINT)", f"({n} % {d})"
+    while more:
+        step = min(more, chunk)
+        lifted = f"({rest} * {10**step})"
+        whole = f"({whole} * {10**step} + {lifted} // {d})"
+        rest = f"({lifted} % {d})"
+        more -= step
+    half = f"CASE WHEN 2 * abs({rest}) >= abs({d}) THEN CASE WHEN ({n} < 0) <> ({d} < 0) THEN -1 ELSE 1 END ELSE 0 END"
+    scale = type_.scale or 0
+    unit = f" * CAST(1e-{scale} AS DECIMAL({scale},{scale}))" if scale else ""
+    return f"TRY_CAST(CAST({whole} + {half} AS DECIMAL(38,0)){unit} AS {_name(type_)})"

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedColumn:
-    """A column of the result, as it is shown. ``type`` None: DuckDB's own."""
+    """A column of the result, as it is shown."""
 
     name: str
-    type: DataType | None
+    type: DataType
     nullable: bool = True
 
 
