@@ -40,7 +40,7 @@ def command_line(text: str) -> Input:
     return Input(Source(), text=text)
 
 
-STANDARD_INPUT = Input(Source(), STDIN)
+STANDARD_INPUT = Input(Source(script=True), STDIN)
 
 
 def run_init(runner: Runner, inits: Sequence[Input]) -> ExitCode:

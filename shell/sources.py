@@ -23,6 +23,8 @@ class Source:
     """A text that holds statements. ``name`` is a file's, None for the command line, standard input and the prompt."""
 
     name: str | None = None
+    script: bool = False
+    """Standard input: it has no name, but holds many statements, so that a place always helps."""
 
     def place(self, line: int, column: int) -> str:
         """A place in this source for a person; both numbers count from 1."""

@@ -23,7 +23,7 @@ def error_text(error: BergError, statement: SourceStatement | None = None, sourc
     if statement is not None and source is not None:
         if error.span is not None:
             lines += _place(error.span, statement, source)
-        elif source.name:
+        elif source.name or source.script:
             lines.append(_INDENT + source.place(statement.line, statement.column))
     if error.hint:
         lines.append(f"Hint: {mask_text(error.hint)}")
