@@ -41,12 +41,14 @@ class WriteProperties:
     """How data files are written (``write.*``).
 
     ``location`` is the directory of data files, without a trailing slash. ``level`` None means the codec's default.
+    Sizes are bytes; a row group ends at its size or at DuckDB's 122,880 rows, whichever comes first.
     """
 
     location: str
     codec: str
     level: int | None
     target_file_size: int
+    row_group_size: int
     metrics_columns: int
     default_metrics: MetricsMode
     column_metrics: Mapping[str, MetricsMode]
@@ -67,6 +69,7 @@ class WriteProperties:
             codec=codec,
             level=read.level("write.parquet.compression-level", codec),
             target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
+            row_group_size=read.whole("write.parquet.row-group-size-bytes", 128 << 20, least=1),
             metrics_columns=read.whole(
                 "write.metadata.metrics.max-inferred-column-defaults", DEFAULT_METRICS_COLUMNS, least=0
             ),

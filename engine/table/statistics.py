@@ -250,11 +250,13 @@ def clock(text: str, digits: int) -> int:
     if m is None:
         raise ValueError(f"{text!r} is not a time")
     seconds = (int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])
-    return seconds * 10**digits + int((m[4] or "").ljust(digits, "0")[:digits])
+    units: int = 10**digits
+    return seconds * units + int((m[4] or "").ljust(digits, "0")[:digits])
 
 
 def ticks(text: str, digits: int) -> int:
     """Units of 10^-digits seconds since 1970 of DuckDB's text of a timestamp; an instant's is in UTC."""
     if text in _INFINITIES:
         return _INFINITIES[text] * 0x7FFFFFFFFFFFFFFF
-    return days(text) * 86_400 * 10**digits + clock(text, digits)
+    units: int = 10**digits
+    return days(text) * 86_400 * units + clock(text, digits)

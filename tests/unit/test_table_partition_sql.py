@@ -9,13 +9,14 @@ from uuid import UUID
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bergsql.catalog.metadata.partition_text import value_text
 from bergsql.catalog.metadata.transforms import DAY, HOUR, IDENTITY, MONTH, VOID, YEAR, Transform, bucket, truncate
 from bergsql.catalog.metadata.types import IcebergType, parse_type
 from bergsql.catalog.metadata.values import to_internal
 from bergsql.engine.table.partition_sql import Partitioned, with_partition_keys
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 DUCKDB = {
     "boolean": "BOOLEAN",

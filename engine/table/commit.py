@@ -1,0 +1,189 @@
+"""The only place where a change to a table's files meets the catalog: optimistic, retried, cleaned up, never half done.
+
+Files are deleted only when the commit certainly failed. When its outcome is unknown the own snapshot is looked for; if
+it cannot be found out, all files stay and the error says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from random import uniform
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, TypeVar
+
+from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
+from bergsql.catalog.metadata.changes import AddSnapshot, SetSnapshotRef, TableUpdate
+from bergsql.catalog.metadata.snapshots import MAIN_BRANCH, Snapshot, SnapshotRef
+from bergsql.engine.table.producer import Producer
+from bergsql.engine.table.properties import CommitProperties
+from bergsql.engine.table.snapshot_writer import SnapshotWriter
+from bergsql.engine.table.staging import delete_files
+from bergsql.engine.table.validate import History, check_same_table
+
+if TYPE_CHECKING:
+    from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.storage.base import Storage
+
+T = TypeVar("T")
+
+__all__ = ["Committed", "Producer", "commit_snapshot", "commit_updates", "snapshot_updates"]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A table with the snapshot that a commit gave it."""
+
+    table: LoadedTable
+    snapshot: Snapshot
+
+
+def commit_snapshot(
+    catalog: Catalog, base: LoadedTable, producer: Producer, storage: Storage, *, branch: str = MAIN_BRANCH
+) -> Committed:
+    """Make the snapshot of ``producer``, whose statement read the table at ``base``.
+
+    When others were faster it is made anew on the table as it is now, up to ``commit.retry.num-retries`` times; the
+    data files are used again. If it fails for certain, they are deleted with everything else that was written.
+
+    :raises BergError: CONFLICT when others did what makes the statement wrong, or were faster each time;
+        UNKNOWN_OUTCOME when it is not known whether the snapshot was made.
+    """
+
+    def attempt(maker: SnapshotWriter) -> Attempt:
+        current = catalog.load_table(base.ident)
+        check_same_table(base.metadata, current.metadata, base.full_name)
+        if current.metadata_location != base.metadata_location:
+            producer.validate(History(base.metadata, current.metadata, branch, storage))
+        snapshot = maker.make(current.metadata, current.metadata.snapshot_by_ref(branch))
+        updates = snapshot_updates(current.metadata, snapshot, branch)
+        return Attempt(snapshot, lambda: catalog.commit(current, updates))
+
+    return run_attempts(catalog, base.ident, base.metadata, producer, storage, attempt)
+
+
+def snapshot_updates(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> list[TableUpdate]:
+    """The updates that add a snapshot and move a branch to it; what the branch says of retention stays."""
+    ref = metadata.refs.get(branch)
+    moved = SnapshotRef(snapshot.snapshot_id) if ref is None else replace(ref, snapshot_id=snapshot.snapshot_id)
+    return [AddSnapshot(snapshot), SetSnapshotRef(branch, moved)]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A snapshot whose files are written, and what commits it."""
+
+    snapshot: Snapshot
+    commit: Callable[[], LoadedTable]
+
+
+def run_attempts(
+    catalog: Catalog,
+    ident: TableIdent,
+    metadata: TableMetadata,
+    producer: Producer,
+    storage: Storage,
+    attempt: Callable[[SnapshotWriter], Attempt],
+) -> Committed:
+    """Make attempts until one is committed; clean up when none can be. ``metadata`` gives the properties."""
+    properties = CommitProperties.of(metadata.properties, metadata.location)
+    maker = SnapshotWriter(storage, producer, properties)
+    try:
+        committed = _retried(lambda: _commit(attempt(maker)), maker.drop_attempt, properties)
+    except CommitStateUnknown as unknown:
+        return _find_out(catalog, ident, properties, maker.snapshot_id, unknown)
+    except BaseException as failure:
+        # Ctrl-C may have come in the moment behind the commit: then nothing may be deleted.
+        late = None if isinstance(failure, CommitConflict) else _look(catalog, ident, maker.snapshot_id)
+        if isinstance(late, Committed):
+            return late
+        if late is not _Unseen.UNKNOWN:
+            maker.discard()
+            delete_files(storage, (f.path for f in producer.files), metadata.location)
+        raise
+    maker.drop_unlisted()
+    return committed
+
+
+def _commit(attempt: Attempt) -> Committed:
+    return Committed(attempt.commit(), attempt.snapshot)
+
+
+def commit_updates(
+    catalog: Catalog, base: LoadedTable, updates_for: Callable[[LoadedTable], Sequence[TableUpdate]]
+) -> LoadedTable:
+    """Commit changes of metadata alone, computed anew for the table as it is now whenever others were faster.
+
+    :raises BergError: CONFLICT when the table was dropped and made anew meanwhile, or others were faster each time.
+    """
+    properties = CommitProperties.of(base.metadata.properties, base.metadata.location)
+
+    def attempt() -> LoadedTable:
+        current = catalog.load_table(base.ident)
+        if current.metadata.table_uuid != base.metadata.table_uuid:
+            raise BergError(ErrorCode.CONFLICT, f"Table {base.full_name} was dropped and created anew meanwhile.")
+        return catalog.commit(current, updates_for(current))
+
+    return _retried(attempt, lambda: None, properties)
+
+
+def _retried(attempt: Callable[[], T], after_conflict: Callable[[], None], properties: CommitProperties) -> T:
+    """What the first attempt gives that meets no conflict."""
+    deadline = monotonic() + properties.total_timeout
+    retries = 0
+    while True:
+        try:
+            return attempt()
+        except CommitConflict as conflict:
+            if retries >= properties.retries or monotonic() >= deadline:
+                times = "once" if retries == 0 else f"{retries + 1} times"
+                raise CommitConflict(
+                    f"The commit failed {times}: {conflict.message}",
+                    hint="Run the statement again, or raise the table property 'commit.retry.num-retries'.",
+                ) from conflict
+        after_conflict()
+        sleep(_wait(properties.min_wait, properties.max_wait, retries))
+        retries += 1
+
+
+def _wait(least: float, most: float, retries: int) -> float:
+    """Seconds until the next try: doubling, and spread so that writers who collided do not meet again."""
+    return uniform(0.5, 1.0) * min(most, least * 2.0 ** min(retries, 60))
+
+
+# --- outcomes that are not known --------------------------------------------------------------------------------------
+
+
+class _Unseen(Enum):
+    """The own snapshot was not seen."""
+
+    ABSENT = 0  # the table was read, and has no such snapshot
+    UNKNOWN = 1  # the table could not be read
+
+
+def _look(catalog: Catalog, ident: TableIdent, snapshot_id: int) -> Committed | _Unseen:
+    """Whether the table has the snapshot."""
+    try:
+        table = catalog.load_table(ident)
+    except BergError as error:
+        return _Unseen.ABSENT if error.code is ErrorCode.NOT_FOUND else _Unseen.UNKNOWN
+    snapshot = table.metadata.snapshot(snapshot_id)
+    return _Unseen.ABSENT if snapshot is None else Committed(table, snapshot)
+
+
+def _find_out(
+    catalog: Catalog, ident: TableIdent, properties: CommitProperties, snapshot_id: int, unknown: CommitStateUnknown
+) -> Committed:
+    """Look for the own snapshot some times. Not to find it proves nothing: the commit may still be under way."""
+    for retries in range(properties.status_checks + 1):
+        if retries:
+            sleep(_wait(properties.status_min_wait, properties.status_max_wait, retries - 1))
+        seen = _look(catalog, ident, snapshot_id)
+        if isinstance(seen, Committed):
+            return seen
+    raise CommitStateUnknown(
+        f"It is not known whether the statement changed {ident}: {unknown.message}",
+        hint=f"If the table has the snapshot {snapshot_id} later, it did. No file was deleted.",
+    ) from unknown

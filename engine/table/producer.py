@@ -1,0 +1,66 @@
+"""A change to the files of a table, as a value: what it adds, what it takes away, and what must hold for it.
+
+Producers never touch a catalog and write nothing; ``commit.py`` carries them out. A statement that changes a table in
+a new way is a new producer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from bergsql.engine.table.datafile import DataFile, ManifestFile
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.table.validate import History
+
+
+class Operation(StrEnum):
+    """What a snapshot did, in the words of the specification."""
+
+    APPEND = "append"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+    REPLACE = "replace"
+
+
+class Selection(ABC):
+    """Which of the files that a table has go away."""
+
+    @abstractmethod
+    def may_hold(self, manifest: ManifestFile, metadata: TableMetadata) -> bool:
+        """Whether some file in the manifest may be selected. False must be certain."""
+
+    @abstractmethod
+    def takes(self, file: DataFile, metadata: TableMetadata) -> bool:
+        """Whether a file (a delete file too) goes.
+
+        :raises BergError: INVALID when only a part of the file's rows would have to go.
+        """
+
+
+@dataclass(frozen=True)
+class Producer(ABC):
+    """A change. ``properties`` go into the snapshot's summary."""
+
+    files: Sequence[DataFile] = ()
+    """Data files that are added."""
+    properties: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+
+    @property
+    @abstractmethod
+    def operation(self) -> Operation: ...
+
+    def selection(self, metadata: TableMetadata) -> Selection | None:  # noqa: ARG002
+        """What goes away from the table at ``metadata``; None for nothing."""
+        return None
+
+    def validate(self, history: History) -> None:  # noqa: B027
+        """Refuse what others did since the statement began, where that makes it wrong.
+
+        :raises BergError: CONFLICT naming the file and the snapshot.
+        """

@@ -1,0 +1,144 @@
+"""Where the data files of a statement are written, and how they get their names: all of them, or none that stays.
+
+Files are first written to a directory of the statement's own below the table's data directory, on the same file system,
+and then renamed to their places. A process that is killed leaves at most that directory and files that no snapshot
+names, which is what removing orphan files looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from bergsql.catalog.errors import BergError
+from bergsql.catalog.storage.base import FileMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bergsql.catalog.storage.base import Storage
+
+T = TypeVar("T")
+
+_FEW = 8
+"""So many syncs are done one after the other; more of them by some threads at once."""
+_LONGEST_NAME = 255
+"""Bytes that a name in a path may have on the usual file systems."""
+
+
+class Staging:
+    """The files of one statement below the data directory ``location``."""
+
+    def __init__(self, storage: Storage, location: str) -> None:
+        self._storage = storage
+        self._location = location
+        self._write_id = str(uuid4())
+        self.directory = f"{location}/staging-{self._write_id}"
+        """For files in the making."""
+        self._made = _missing_parents(storage, location)
+        self._placed: list[str] = []
+        self._count = 0
+        storage.mkdir(self.directory)
+
+    def subdirectory(self, name: str) -> str:
+        """A new directory for files in the making."""
+        path = f"{self.directory}/{name}"
+        self._storage.mkdir(path)
+        return path
+
+    def clear(self) -> None:
+        """Throw away all files in the making."""
+        self._storage.delete_tree(self.directory)
+        self._storage.mkdir(self.directory)
+
+    def place(self, staged: str, partition_path: str) -> str:
+        """Rename a complete file, whose local path is ``staged``, to its place in a partition; its location."""
+        self._count += 1
+        parent = "/".join((self._location, *map(_shortened, partition_path.split("/") if partition_path else ())))
+        path = f"{parent}/00000-0-{self._write_id}-{self._count:05d}.parquet"
+        try:
+            self._storage.rename(staged, path)
+        except FileMissing:
+            self._storage.mkdir(parent)
+            self._storage.rename(staged, path)
+        self._placed.append(path)
+        return path
+
+    def settle(self) -> None:
+        """Make all placed files durable, and the names of them; remove what was in the making."""
+        storage = self._storage
+        # Before the syncs: behind one, removing a directory waits for the file system's journal.
+        storage.delete_tree(self.directory)
+        _for_all(storage.fsync_file, self._placed)
+        _for_all(storage.fsync_dir, self._directories())
+
+    def _directories(self) -> list[str]:
+        """The directories that got a name: those of files and those above them, up to where all was there before."""
+        top = min(self._made, key=len).rpartition("/")[0] if self._made else self._location
+        found: set[str] = set()
+        for path in self._placed:
+            directory = path.rpartition("/")[0]
+            while directory not in found and len(directory) >= len(top):
+                found.add(directory)
+                directory = directory.rpartition("/")[0]
+        return sorted(found)
+
+    def discard(self) -> None:
+        """Delete everything again, directories that were made for it too. For a statement that failed."""
+        storage = self._storage
+        with suppress(BergError):
+            storage.delete_tree(self.directory)
+        delete_files(storage, self._placed, self._location)
+        for directory in sorted(self._made, key=len, reverse=True):
+            with suppress(BergError):
+                storage.delete_empty_dir(directory)
+
+
+def delete_files(storage: Storage, paths: Iterable[str], above: str) -> None:
+    """Delete files as far as that works, and the directories below ``above`` that are empty then."""
+    emptied: set[str] = set()
+    for path in paths:
+        with suppress(BergError):  # what is left is only an orphan
+            storage.delete(path)
+        emptied.add(path.rpartition("/")[0])
+    for directory in sorted(emptied, key=len, reverse=True):
+        while directory.startswith(f"{above}/"):
+            try:
+                if not storage.delete_empty_dir(directory):
+                    break
+            except BergError:
+                break
+            directory = directory.rpartition("/")[0]
+
+
+def _missing_parents(storage: Storage, location: str) -> list[str]:
+    """``location`` and the directories above it, as far as they do not exist yet."""
+    missing = []
+    while location.strip("/") and not storage.exists(location):
+        missing.append(location)
+        location = location.rpartition("/")[0]
+    return missing
+
+
+def _shortened(name: str) -> str:
+    """A directory's name for a partition, cut if no file system would take it. Readers never look at it."""
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    from hashlib import sha256
+
+    return f"{name[:150]}~{sha256(name.encode()).hexdigest()[:32]}"
+
+
+def _for_all(action: Callable[[T], object], items: list[T]) -> None:
+    """Do something for all items, the first failure raised after all is done."""
+    if len(items) <= _FEW:
+        for item in items:
+            action(item)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=_FEW) as pool:
+        for _ in pool.map(action, items):
+            pass
