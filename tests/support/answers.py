@@ -1,7 +1,7 @@
 """What each statement of one run printed.
 
-A run of several statements prints one stream. To cut it, a query that gives a token is sent behind each statement;
-what stands before the token's little table belongs to the statement.
+A run of several statements prints one stream. To cut it, ``SET 'token'`` is sent behind each statement: it shows the
+value of a setting that there is not, in any flavour, mode and layout. What stands before it belongs to the statement.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def marked(statements: Sequence[str], token: str) -> list[str]:
     """The arguments that run the statements, each followed by its marker."""
     arguments: list[str] = []
     for number, statement in enumerate(statements):
-        arguments += ["-e", statement, "-e", f"SELECT '{token}-{number}' AS m"]
+        arguments += ["-e", statement, "-e", f"SET '{token}_{number}'"]
     return arguments
 
 
@@ -61,7 +61,7 @@ def split_answers(out: str, count: int, token: str) -> list[Answer]:
     answers: list[Answer] = []
     start = 0
     for number in range(count):
-        place = next((i for i in range(start, len(lines)) if f"{token}-{number}" in lines[i]), None)
+        place = next((i for i in range(start, len(lines)) if f"{token}_{number}" in lines[i]), None)
         if place is None:
             raise AssertionError(
                 f"statement {number + 1} of {count} never came to its end. Output from there:\n"

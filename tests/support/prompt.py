@@ -44,14 +44,14 @@ class Prompt:
         self._child.close(force=True)
 
     def answer(self, statement: str) -> Answer:
-        """Type a statement, and a query that gives a token behind it; what came before the token is the answer.
+        """Type a statement, and behind it a SET that shows a token; what came before the token is the answer.
 
         Only lines that bergsql prints are kept, not the echo of what was typed.
         """
         token = secrets.token_hex(6)
-        for line in [*statement.splitlines(), f"SELECT '{token}' AS m;"]:
+        for line in [*statement.splitlines(), f"SET '{token}';"]:
             self._child.send(line + "\r")
-        self._child.expect(rf'"m": ?"{token}"|\| {token} \|')
+        self._child.expect(rf'"key": ?"{token}"|\| {token} \|')
         lines = plain_lines(str(self._child.before))
         kept = [line for line in lines if OUTPUT.match(line)]
         return parse_answer(without_marker(kept))
@@ -90,9 +90,9 @@ def plain_lines(raw: str) -> list[str]:
 
 def without_marker(lines: list[str]) -> list[str]:
     """The lines without the beginning of the marker's table, and without what the marker before left behind."""
-    if lines[-2:] and re.fullmatch(r"\| +m \|", lines[-2]):
+    if lines[-2:] and re.fullmatch(r"\| +key \| value \|", lines[-2]):
         lines = lines[:-3]
     start = 0
-    if lines[:1] and re.fullmatch(r"\+-{14}\+", lines[0]):
+    if lines[:1] and re.fullmatch(r"\+-{14}\+-{7}\+", lines[0]):
         start = 2
     return lines[start:]

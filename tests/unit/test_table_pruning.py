@@ -141,8 +141,10 @@ def python(name: str, value: Any) -> Any:
     return value
 
 
-def literals(name: str) -> st.SearchStrategy[Any]:
-    own = INTERNAL[name].map(lambda v: python(name, v))
+def literals(name: str, rows: Sequence[dict[str, Any]]) -> st.SearchStrategy[Any]:
+    """Values to compare a column with: often one that some row has."""
+    there = [r[name] for r in rows if r[name] is not None]
+    own = st.one_of(st.sampled_from(there) if there else INTERNAL[name], INTERNAL[name]).map(lambda v: python(name, v))
     if name in ("i", "l", "dec", "f", "d"):
         other = st.one_of(
             st.integers(-12, 12), st.sampled_from([Decimal("1.5"), Decimal("0.1"), 0.1, 1.5, 2.0**24, math.nan])
@@ -202,26 +204,26 @@ def sql(p: Predicate) -> str:
 
 
 @st.composite
-def leaves(draw: st.DrawFn, names: Sequence[str]) -> Predicate:
-    name = draw(st.sampled_from(names))
+def leaves(draw: st.DrawFn, rows: Sequence[dict[str, Any]]) -> Predicate:
+    name = draw(st.sampled_from(list(rows[0])))
     kind = draw(st.sampled_from(["compare", "compare", "compare", "in", "null", "not null", "nan", "starts"]))
     if kind == "nan" and name in ("f", "d"):
         return IsNan(name)
     if kind == "starts" and name in ("s", "bin"):
-        return StartsWith(name, draw(INTERNAL[name]))
+        return StartsWith(name, draw(literals(name, rows))[:2])
     if kind == "null":
         return IsNull(name)
     if kind == "not null":
         return NotNull(name)
     if kind == "in":
-        own = INTERNAL[name].map(lambda v: python(name, v))
+        own = literals(name, rows)
         return In(name, tuple(draw(st.lists(st.one_of(own, own, own, st.none()), min_size=1, max_size=3))))
-    return Compare(name, draw(st.sampled_from(list(Op))), draw(literals(name)))
+    return Compare(name, draw(st.sampled_from(list(Op))), draw(literals(name, rows)))
 
 
-def predicates(names: Sequence[str]) -> st.SearchStrategy[Predicate]:
+def predicates(rows: Sequence[dict[str, Any]]) -> st.SearchStrategy[Predicate]:
     return st.recursive(
-        leaves(names),
+        leaves(rows),
         lambda inner: st.one_of(
             st.lists(inner, min_size=2, max_size=3).map(lambda c: all_of(*c)),
             st.lists(inner, min_size=2, max_size=3).map(lambda c: any_of(*c)),
@@ -315,13 +317,14 @@ def wanted_files(files: Sequence[list[dict[str, Any]]], predicate: Predicate) ->
 @settings(deadline=None, max_examples=int(os.environ.get("PRUNING_EXAMPLES", "100")))
 @given(data=st.data(), names=st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=3, unique=True))
 def test_files_with_wanted_rows_are_kept(data: st.DataObject, names: list[str]) -> None:
-    predicate = data.draw(predicates(names))
     both = (data.draw(specs(0, names)), data.draw(specs(1, names)))
+    rows_by_spec = [data.draw(rows_of(names)) for _ in both]
+    predicate = data.draw(predicates([*rows_by_spec[0], *rows_by_spec[1]]))
     files: list[list[dict[str, Any]]] = []
     entries: list[tuple[RawEntry, DataFile]] = []
-    for spec in both:
+    for spec, drawn in zip(both, rows_by_spec, strict=True):
         by_partition: dict[str, list[dict[str, Any]]] = {}
-        for row in data.draw(rows_of(names)):
+        for row in drawn:
             by_partition.setdefault(repr(partition_of(spec, row)), []).append(row)
         for rows in by_partition.values():
             stats = data.draw(statistics(rows))
