@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.catalog.metadata.changes import TableUpdate, UpgradeFormatVersion
-from bergsql.catalog.metadata.new_table import new_table_metadata, replacement_updates
 from bergsql.catalog.metadata.partition import PartitionSpec
-from bergsql.catalog.metadata.schema import Schema
-from bergsql.catalog.metadata.sort import UNSORTED
-from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.engine.execute.table_definition import (
+    Definition,
     declared_schema,
     declared_spec,
     format_version_of,
     options_of,
+    queried_schema,
 )
 from bergsql.engine.names import TableName, load, named_table, require_database
-from bergsql.engine.result import Result, ok
+from bergsql.engine.plan.query import plan_query
+from bergsql.engine.relations import SessionRelations
+from bergsql.engine.result import Result, ResultKind, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.table.commit import commit_updates
+from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a CREATE TABLE says of the table that it makes."""
-
-    schema: Schema
-    spec: PartitionSpec
-    properties: dict[str, str]
-    location: str | None
-    format_version: int
 
 
 def create(session: Session, statement: st.CreateTable) -> Result:
@@ -77,7 +66,7 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
     version = format_version_of(properties, spans, base.metadata.format_version if base is not None else 2)
     if statement.query is None:
         return _make(name, _declared(session, statement, properties, spans, version), base)
-    return _make_from_query(session, statement, name, base, version)
+    return _make_from_query(session, statement, statement.query, name, base, properties, version)
 
 
 def _declared(
@@ -122,30 +111,43 @@ def _like(
 def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> Result:
     """Create or replace a table without rows."""
     if base is None:
-        name.catalog.create_table(name.ident, _new_metadata(name, definition))
+        location = name.catalog.default_table_location(name.ident)
+        name.catalog.create_table(name.ident, definition.new_metadata(location))
     else:
-        commit_updates(name.catalog, base, lambda current: _replacement(current, definition))
+        commit_updates(name.catalog, base, definition.replacement)
     return ok()
 
 
-def _new_metadata(name: TableName, definition: Definition) -> TableMetadata:
-    return new_table_metadata(
-        definition.schema,
-        definition.spec,
-        UNSORTED,
-        definition.location or name.catalog.default_table_location(name.ident),
-        definition.properties,
-        definition.format_version,
-    )
+def _make_from_query(
+    session: Session,
+    statement: st.CreateTable,
+    query: st.Query,
+    name: TableName,
+    base: LoadedTable | None,
+    properties: dict[str, str],
+    version: int,
+) -> Result:
+    """CTAS and RTAS: the table and its rows appear in one commit."""
+    from bergsql.engine.execute.insert import DONE, outcome, stored, write
 
-
-def _replacement(base: LoadedTable, definition: Definition) -> list[TableUpdate]:
-    updates = replacement_updates(
-        base.metadata, definition.schema, definition.spec, UNSORTED, definition.location, definition.properties
-    )
-    if definition.format_version > base.metadata.format_version:
-        updates.insert(0, UpgradeFormatVersion(definition.format_version))
-    return updates
+    if statement.columns or statement.primary_key or statement.like:
+        raise not_supported("CREATE TABLE with both columns and a query", query.span)
+    plan = plan_query(query, SessionRelations(session))
+    schema = queried_schema(plan.columns, version, query.span)
+    spec = declared_spec(schema, statement.partitioning, statement.flavour)
+    definition = _with_options(statement, Definition(schema, spec, properties, statement.location, version))
+    catalog, storage = name.catalog, name.catalog.storage()
+    if base is None:
+        metadata = definition.new_metadata(catalog.default_table_location(name.ident))
+    else:
+        metadata = replaced_metadata(base, definition.replacement)
+    staged = LoadedTable(name.ident, metadata, "", catalog.name)
+    written = write(session, stored(session, plan, metadata.schema), staged, name)
+    if base is None:
+        committed = create_filled(catalog, name.ident, metadata, written.files, storage)
+    else:
+        committed = replace_filled(catalog, base, definition.replacement, written.files, storage)
+    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
 
 
 def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:

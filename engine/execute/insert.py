@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
-from bergsql.engine.duck import set_variables
-from bergsql.engine.execute.assignment import assign, can_assign
-from bergsql.engine.execute.select import described
 from bergsql.engine.names import TableName, load
+from bergsql.engine.plan.bound import identifier
+from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
-from bergsql.engine.plan.query import QueryPlan, plan_expression, plan_query
+from bergsql.engine.plan.query import PlannedColumn, QueryPlan, plan_expression, plan_query
+from bergsql.engine.plan.scope import Scope
+from bergsql.engine.plan.store_assignment import assign, can_assign
 from bergsql.engine.relations import SessionRelations
-from bergsql.engine.result import Column, Result, ResultKind
+from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
@@ -54,7 +56,7 @@ def insert(session: Session, statement: st.Insert) -> Result:
     name, table = load(session, statement.target)
     assigned = assign_query(session, statement, table, name)
     written = write(session, assigned, table, name)
-    producer = _producer(session, statement, table, assigned, written)
+    producer = _producer(session, statement, assigned, written)
     if producer is None:
         return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was replaced."))
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
@@ -91,9 +93,7 @@ def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableN
         raise from_duckdb_error(error, assigned.plan) from error
 
 
-def _producer(
-    session: Session, statement: st.Insert, table: LoadedTable, assigned: Assigned, written: Written
-) -> Producer | None:
+def _producer(session: Session, statement: st.Insert, assigned: Assigned, written: Written) -> Producer | None:
     """The change that the commit makes; None when there is nothing to commit."""
     if not statement.overwrite:
         return Append(written.files) if written.files else None
@@ -101,7 +101,7 @@ def _producer(
     static = spark and session.setting("spark.sql.sources.partitionOverwriteMode") == "static"
     if static:
         if assigned.static:
-            return OverwriteWhere(written.files, assigned.static)
+            return OverwriteWhere(written.files, values=assigned.static)
         return OverwriteAll(written.files)
     if not written.files:
         return None
@@ -112,14 +112,18 @@ def outcome(written: Written, committed: Committed) -> list[str]:
     """What a commit did, in one line."""
     summary = committed.snapshot.summary
     rows, files = written.rows, len(written.files)
-    parts = [f"{rows} {'row' if rows == 1 else 'rows'} written in {files} {'file' if files == 1 else 'files'}"]
+    parts = [f"{_count(rows, 'row')} written in {_count(files, 'file')}"]
     removed = summary.get("deleted-data-files")
     if removed:
-        parts.append(f"{summary.get('deleted-records', '0')} rows removed with {removed} files")
+        parts.append(f"{_count(summary.get('deleted-records', '0'), 'row')} removed with {_count(removed, 'file')}")
     partitions = summary.get("changed-partition-count")
     if partitions and committed.table.metadata.spec.fields:
-        parts.append(f"{partitions} {'partition' if partitions == '1' else 'partitions'} changed")
+        parts.append(f"{_count(partitions, 'partition')} changed")
     return [", ".join(parts) + f"; snapshot {committed.snapshot.snapshot_id}."]
+
+
+def _count(number: int | str, what: str) -> str:
+    return f"{number} {what if str(number) == '1' else what + 's'}"
 
 
 # --- the query made to fit --------------------------------------------------------------------------------------------
@@ -135,28 +139,48 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
     static_sql = _static_values(session, statement, table)
     targets = _target_columns(session, statement, schema, static_sql, name)
     plan = plan_query(statement.query, relations)
+    sources = plan.columns
+    static = _evaluated(session, static_sql, plan)
+    _check_arity(statement, targets, sources, name)
+    for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+        if not can_assign(source.type, from_iceberg(target.type), session.flavour):
+            raise _cannot_assign(session, target, source, statement, i)
+    return Assigned(_stored_sql(session, plan, schema, targets, static_sql), plan, static)
+
+
+def stored(session: Session, plan: QueryPlan, schema: Schema) -> Assigned:
+    """A query whose columns are those of the table, in order: CREATE TABLE … AS made the one from the other."""
+    return Assigned(_stored_sql(session, plan, schema, schema.fields, {}), plan, {})
+
+
+def _stored_sql(
+    session: Session, plan: QueryPlan, schema: Schema, targets: Sequence[NestedField], given: Mapping[str, str]
+) -> str:
+    """The table's columns in order: ``targets`` from the query's, ``given`` as they are, the rest NULL."""
+    context = Context(Planner(SessionRelations(session), session.flavour), Scope(session.flavour), "a stored column")
+    values = dict(given)
+    for i, (target, source) in enumerate(zip(targets, plan.columns, strict=True)):
+        values[target.name] = assign(f"c{i}", source.type, from_iceberg(target.type), context)
+    items = [
+        f"{values.get(f.name, f'CAST(NULL AS {duckdb_name(from_iceberg(f.type))})')} AS {identifier(f.name)}"
+        for f in schema.fields
+    ]
+    columns = ", ".join(f"c{i}" for i in range(len(plan.columns)))
+    return f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})"
+
+
+def _evaluated(session: Session, static_sql: dict[str, str], plan: QueryPlan) -> dict[str, object]:
+    """The values of PARTITION (…)."""
+    if not static_sql:
+        return {}
     cursor = session.duck.cursor()
     try:
-        set_variables(cursor, plan.variables)
-        sources = described(cursor, plan)
-        static = {column: cursor.execute(f"SELECT {sql}").fetchall()[0][0] for column, sql in static_sql.items()}
+        row = cursor.execute(f"SELECT {', '.join(static_sql.values())}").fetchall()[0]
     except duckdb.Error as error:
         raise from_duckdb_error(error, plan) from error
     finally:
         session.duck.done(cursor)
-    _check_arity(statement, targets, sources, name)
-    values = dict(static_sql)
-    for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
-        type_ = from_iceberg(target.type)
-        if not can_assign(source.type, type_, session.flavour):
-            raise _cannot_assign(session, target, source, statement, i)
-        values[target.name] = assign(f"c{i}", source.type, type_)
-    items = [
-        f"{values.get(f.name, f'CAST(NULL AS {duckdb_name(from_iceberg(f.type))})')} AS {_quote(f.name)}"
-        for f in schema.fields
-    ]
-    columns = ", ".join(f"c{i}" for i in range(len(sources)))
-    return Assigned(f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})", plan, static)
+    return dict(zip(static_sql, row, strict=True))
 
 
 def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:
@@ -177,8 +201,7 @@ def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -
         if field.name in values:
             raise BergError(ErrorCode.INVALID, f"PARTITION names '{part.column}' twice.", span=part.span)
         if part.value is not None:
-            value = plan_expression(part.value, SessionRelations(session))
-            values[field.name] = f"CAST({value} AS {duckdb_name(from_iceberg(field.type))})"
+            values[field.name] = plan_expression(part.value, SessionRelations(session), from_iceberg(field.type))
     return values
 
 
@@ -232,7 +255,7 @@ def _list_span(statement: st.Insert) -> Span:
 
 
 def _check_arity(
-    statement: st.Insert, targets: list[NestedField], sources: tuple[Column, ...], name: TableName
+    statement: st.Insert, targets: list[NestedField], sources: tuple[PlannedColumn, ...], name: TableName
 ) -> None:
     if len(targets) == len(sources):
         return
@@ -246,7 +269,7 @@ def _check_arity(
 
 
 def _cannot_assign(
-    session: Session, target: NestedField, source: Column, statement: st.Insert, position: int
+    session: Session, target: NestedField, source: PlannedColumn, statement: st.Insert, position: int
 ) -> BergError:
     name = spark_name if session.flavour is Flavour.SPARK else flink_name
     wanted = name(from_iceberg(target.type))
@@ -257,10 +280,6 @@ def _cannot_assign(
         span=statement.query.span,
         hint=f"CAST(… AS {wanted}) converts it.",
     )
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def explain_insert(session: Session, statement: st.Insert) -> list[str]:

@@ -16,7 +16,6 @@ from bergsql.engine.result import STRING, Column, Result, ResultKind, Row
 from bergsql.engine.rows import converted, presentable
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.type_names import from_duckdb
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -33,11 +32,11 @@ def select(session: Session, statement: st.Select) -> Result:
 
 def open_plan(session: Session, plan: QueryPlan) -> Result:
     """Start a planned query and give its result."""
+    columns = tuple(Column(c.name, c.type, c.nullable) for c in plan.columns)
+    types = [c.type for c in columns]
     cursor = session.duck.cursor()
     try:
         set_variables(cursor, plan.variables)
-        columns = described(cursor, plan)
-        types = [c.type for c in columns]
         cursor.execute(presentable(plan.sql, types))
     except duckdb.Error as error:
         session.duck.done(cursor)
@@ -66,17 +65,6 @@ def _guarded(session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnectio
 def _interrupt(error: BaseException) -> BaseException:
     """Ctrl-C inside DuckDB comes out of its Python client as a RuntimeError."""
     return KeyboardInterrupt() if isinstance(error, RuntimeError) and "interrupted" in str(error) else error
-
-
-def described(cursor: duckdb.DuckDBPyConnection, plan: QueryPlan) -> tuple[Column, ...]:
-    """The columns of a plan, whose variables are set on ``cursor``."""
-    rows = cursor.execute("DESCRIBE " + plan.sql).fetchall()
-    found = [Column(row[0], from_duckdb(row[1])) for row in rows]
-    if plan.columns is None:
-        return tuple(found)
-    return tuple(
-        Column(planned.name, planned.type or column.type) for planned, column in zip(plan.columns, found, strict=True)
-    )
 
 
 def explain(session: Session, statement: st.Explain) -> Result:

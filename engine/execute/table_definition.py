@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 
+from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.catalog.metadata.changes import TableUpdate, UpgradeFormatVersion
+from bergsql.catalog.metadata.new_table import new_table_metadata, replacement_updates
 from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
 from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.sort import UNSORTED
+from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
 from bergsql.catalog.metadata.types import IcebergType, NestedField
-from bergsql.engine.result import Column
+from bergsql.engine.plan.query import PlannedColumn
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import to_iceberg
 from bergsql.engine.sql.types import DataType, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a CREATE TABLE says of the table that it makes. The ids of the schema only tie the spec to it."""
+
+    schema: Schema
+    spec: PartitionSpec
+    properties: dict[str, str]
+    location: str | None
+    format_version: int
+
+    def new_metadata(self, location: str) -> TableMetadata:
+        """The metadata of a table that nobody sees yet; ``location``: where the catalog puts it."""
+        return new_table_metadata(
+            self.schema, self.spec, UNSORTED, self.location or location, self.properties, self.format_version
+        )
+
+    def replacement(self, base: LoadedTable) -> list[TableUpdate]:
+        """The updates that make ``base`` so, without rows; its history stays."""
+        metadata = base.metadata
+        upgrade = self.format_version != metadata.format_version
+        return [
+            *([UpgradeFormatVersion(self.format_version)] if upgrade else []),
+            *replacement_updates(metadata, self.schema, self.spec, UNSORTED, self.location, self.properties),
+        ]
 
 
 def declared_schema(statement: st.CreateTable, format_version: int) -> Schema:
@@ -126,7 +158,7 @@ def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tu
     return key.columns
 
 
-def queried_schema(columns: Sequence[Column], format_version: int, span: Span) -> Schema:
+def queried_schema(columns: Sequence[PlannedColumn], format_version: int, span: Span) -> Schema:
     """The schema of CREATE TABLE … AS: the columns of its query, all of them nullable."""
     ids = count(1)
     fields: list[NestedField] = []
