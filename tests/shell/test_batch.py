@@ -65,11 +65,11 @@ def test_results_are_the_only_thing_on_standard_output(berg: Berg) -> None:
 
 
 def test_quiet_is_for_notes_not_for_results_or_errors(berg: Berg) -> None:
-    statements = "CREATE TABLE t (n INT); SELECT 1 AS n; SELECT nope FROM t;"
+    statements = "SET 'x' = 'y'; SELECT 1 AS n; SELECT nope;"
     loud, quiet = (
         berg.run("--conf", "sql-client.display.print-time-cost=false", *o, "-e", statements) for o in ((), ("--quiet",))
     )
-    assert quiet.out.replace("Empty", "") == loud.out.replace("Empty", "")
+    assert quiet.out == loud.out != ""
     assert "[INFO]" not in quiet.err
 
 
