@@ -120,6 +120,9 @@ def test_mangled_scenarios(data: st.DataObject, number: int, flavour: Flavour) -
 @example("SELECT ( ( (", Flavour.FLINK)
 @example("SELECT a FROM t WHERE a IN (", Flavour.SPARK)
 @example("SELECT \x00", Flavour.SPARK)
+@example("SELECT CAST(a, CAST(b AS INT))", Flavour.SPARK)
+@example("SELECT INTERVAL DAY '3'", Flavour.FLINK)
+@example("SELECT CAST(a, '\x020')", Flavour.FLINK)
 def test_word_salad(sql: str, flavour: Flavour) -> None:
     check(sql, flavour)
 

@@ -18,7 +18,7 @@ FLINK, SPARK = Flavour.FLINK, Flavour.SPARK
 def split(parts: str | Iterable[str], flavour: Flavour = FLINK) -> list[SourceStatement]:
     """The statements of a text, or of text that comes in pieces."""
     splitter = Splitter(lambda: flavour)
-    found = []
+    found: list[SourceStatement] = []
     for part in (parts,) if isinstance(parts, str) else parts:
         found += splitter.feed(part)
     return [*found, *splitter.finish()]

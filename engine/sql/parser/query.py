@@ -255,8 +255,7 @@ def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
             else:
                 node.set("this", name[1:] if name[:1] == CALL else name)
         elif isinstance(node, exp.Cast):  # x::T, of which Spark's parser makes a TRY_CAST
-            use = types[int(node.args["to"].expressions[0].name)]
-            cast = exp.Cast(this=node.this, to=_opaque(use))
+            cast = exp.Cast(this=node.this, to=_opaque(_numbered(node.args["to"], types)))
             if node is tree:
                 tree = cast
             else:
@@ -267,15 +266,30 @@ def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
 def _made_cast(call: exp.Anonymous, name: str, types: list[TypeUse]) -> exp.Cast:
     """The cast that the marked ``call`` stands for."""
     arguments = call.expressions
-    if len(arguments) != 2 or isinstance(arguments[0], (exp.Alias, exp.Star)):
+    number = arguments[-1].name if arguments and isinstance(arguments[-1], exp.Literal) else ""
+    if (
+        len(arguments) != 2
+        or isinstance(arguments[0], (exp.Alias, exp.Star))
+        or number[:1] != CAST_MARK
+        or not number[1:].isdigit()
+        or int(number[1:]) >= len(types)
+    ):
         span = span_of(call)
         raise BergError(ErrorCode.SYNTAX, f"{name} needs one expression, AS and a type.", span=span)
-    use = types[int(arguments[1].name)]
+    use = types[int(number[1:])]
     made = (exp.TryCast if name == "TRY_CAST" else exp.Cast)(this=arguments[0], to=_opaque(use))
     made.update_positions(call)
     if use.literal:
         made.meta["literal"] = True
     return made
+
+
+def _numbered(target: exp.Expr, types: list[TypeUse]) -> TypeUse:
+    """The type that stands behind ``::``; sqlglot makes casts of some odd literals too, which are refused."""
+    number = target.expressions[0].name if target.expressions else ""
+    if not number.isdigit() or int(number) >= len(types):
+        raise BergError(ErrorCode.SYNTAX, "This literal cannot be read.", span=span_of(target.parent or target))
+    return types[int(number)]
 
 
 def _opaque(use: TypeUse) -> exp.DataType:

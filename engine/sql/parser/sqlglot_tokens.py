@@ -99,6 +99,9 @@ _NOT_CALLS = frozenset(KEYWORDS) - {"LEFT", "RIGHT", "CURRENT_DATE", "CURRENT_TI
 } | {"EXTRACT"}
 """Words that, followed by a parenthesis, are not a call."""
 
+_NEVER_BARE = frozenset({"IF", "CONNECT_BY_ROOT", "TRANSFORM"})
+"""Words that sqlglot would take for syntax of their own; here they are plain names."""
+
 _COMMA_WORDS: dict[str, frozenset[str]] = {
     "SUBSTRING": frozenset({"FROM", "FOR"}),
     "SUBSTR": frozenset({"FROM", "FOR"}),
@@ -369,6 +372,8 @@ class Converter:
                 kind = TokenType.PERCENT
             elif key == "SYSTEM_VERSION" and previous is TokenType.FOR:
                 text = "VERSION"
+            elif key in _NEVER_BARE:
+                text = CALL + text
         elif previous is TokenType.ALIAS and kind not in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
             kind = TokenType.VAR  # an alias may be any word
         elif key == "AS" and self.level.call in ("CAST", "TRY_CAST"):
@@ -472,14 +477,14 @@ class Converter:
         self._emit(TokenType.L_PAREN, start, end, "(")
         self._emit(kind, value.start, value.end, value.text)
         self._emit(TokenType.COMMA, start, end, ",")
-        self._emit(TokenType.NUMBER, start, end, str(len(self.types)))
+        self._emit(TokenType.STRING, start, end, CAST_MARK + str(len(self.types)))
         self._emit(TokenType.R_PAREN, start, end, ")")
         self.types.append(use)
 
     def _cast_type(self) -> None:
         """The type behind AS, and the end of the CAST."""
         use = self._type()
-        self._emit(TokenType.NUMBER, use.span.start, use.span.end, str(len(self.types)))
+        self._emit(TokenType.STRING, use.span.start, use.span.end, CAST_MARK + str(len(self.types)))
         self.types.append(use)
         if not self.cursor.at(")"):
             raise self.cursor.expected((")",))
