@@ -90,7 +90,7 @@ def plain_lines(raw: str) -> list[str]:
 
 def without_marker(lines: list[str]) -> list[str]:
     """The lines without the beginning of the marker's table, and without what the marker before left behind."""
-    if lines[-2:] and re.fullmatch(r"\| +key \| value \|", lines[-2]):
+    if len(lines) > 2 and re.fullmatch(r"\| +key \| value \|", lines[-2]):
         lines = lines[:-3]
     start = 0
     if lines[:1] and re.fullmatch(r"\+-{14}\+-{7}\+", lines[0]):
