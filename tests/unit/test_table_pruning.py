@@ -271,7 +271,7 @@ def partition_of(spec: PartitionSpec, row: dict[str, Any]) -> tuple[object, ...]
 
 
 @st.composite
-def statistics(draw: st.DrawFn, rows: Sequence[dict[str, Any]]) -> dict[str, dict[int, Any]]:
+def statistics(draw: st.DrawFn, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Statistics of a file as some writer may give them: exact or truncated, some missing."""
     stats: dict[str, dict[int, Any]] = {
         k: {} for k in ("value_counts", "null_counts", "nan_counts", "lower_bounds", "upper_bounds")
@@ -427,7 +427,7 @@ def test_nothing_known_prunes_nothing() -> None:
 
 
 def test_nan_is_above_all_numbers_and_outside_the_bounds() -> None:
-    bounds = {"lower_bounds": {5: to_bytes(DoubleType(), 1.0)}, "upper_bounds": {5: to_bytes(DoubleType(), 2.0)}}
+    bounds: dict[str, Any] = {"lower_bounds": {5: to_bytes(DoubleType(), 1.0)}, "upper_bounds": {5: to_bytes(DoubleType(), 2.0)}}
     unknown = one_file(**bounds)
     assert keeps(Compare("d", Op.GT, 5.0), unknown)
     assert keeps(Not(Compare("d", Op.LE, 5.0)), unknown)
