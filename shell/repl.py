@@ -47,18 +47,15 @@ class Prompt:
 
     def run(self) -> ExitCode:
         """Ask, run, and ask again, until QUIT or Ctrl-D."""
-        try:
-            while True:
-                try:
-                    typed = self._prompt.prompt(self._message)
-                except KeyboardInterrupt:
-                    continue
-                try:
-                    self._run(typed)
-                except OutputError as error:
-                    self._runner.screen.error(f"[ERROR] {error}", error)
-        except (EOFError, Quit):
-            return ExitCode.OK
+        while True:
+            try:
+                self._run(self._prompt.prompt(self._message))
+            except KeyboardInterrupt:
+                continue  # what was typed is gone; or Ctrl-C came between a statement and the next prompt
+            except OutputError as error:
+                self._runner.screen.error(f"[ERROR] {error}", error)
+            except (EOFError, Quit):
+                return ExitCode.OK
 
     def _run(self, typed: str) -> None:
         """Run the statements that were typed or pasted at once, up to the first that fails."""
