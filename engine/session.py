@@ -170,7 +170,7 @@ class Session:
         :raises KeyboardInterrupt: Ctrl-C, or :meth:`interrupt`; nothing was committed.
         """
         text = statement if isinstance(statement, str) else statement.text
-        filled = substitute(text, self._lookup)
+        filled = substitute(text, self._lookup, self.flavour, self.variables)
         self._interrupted = False
         return self._placed(lambda: self._run(filled.text), filled.to_original)
 
