@@ -12,10 +12,11 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import bind_function, call_name, fit_arguments, result_type
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.naming import call_text
 from bergsql.engine.sql.functions.model import Aggregate
 from bergsql.engine.sql.parser.query import span_of
 
-RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
+RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "ntile"})
 
 
 @dataclass(slots=True)
@@ -51,12 +52,12 @@ def bind_aggregate(
     plain = _unwrap(arguments, inner, around)
     bound = [_argument(a, inner) for a in plain]
     context.found.aggregate = context.found.aggregate or over is None
-    text = f"{name.lower()}({'DISTINCT ' if around.distinct else ''}{', '.join(b.text for b in bound)})"
+    text = call_text(name, [b.text for b in bound], around.distinct)
     ready = fit_arguments(function.parameters, name, bound, context, span, [span_of(a) for a in plain])
     if not function.keeps_nulls and ready:
         around.conditions.append(f"{ready[0].sql} IS NOT NULL")
     if over is not None:
-        around.over, around.over_text = window_sql(over, context, name.lower())
+        around.over, around.over_text = window_sql(over, context, name.lower(), bound)
 
     def call(duck: str, *sql: str) -> str:
         return _written(duck, sql, around)
@@ -68,7 +69,7 @@ def bind_aggregate(
     if around.filter_text:
         text += f" FILTER (WHERE {around.filter_text})"
     nullable = function.name.split()[0] not in ("count", "row_number", "rank", "dense_rank", "ntile")
-    return Bound(sql, result_type(function.result, ready), text + around.over_text, nullable)
+    return Bound(sql, result_type(function.result, ready), text + around.over_text, nullable, volatile=True)
 
 
 def _check_place(function: Aggregate, name: str, context: Context, over: exp.Expr | None, span: Span | None) -> None:
@@ -208,7 +209,7 @@ def order_key(node: exp.Expr, context: Context, bound: Bound | None = None) -> t
 # --- OVER -------------------------------------------------------------------------------------------------------------
 
 
-def window_sql(node: exp.Expr, context: Context, function: str) -> tuple[str, str]:
+def window_sql(node: exp.Expr, context: Context, function: str, arguments: Sequence[Bound]) -> tuple[str, str]:
     """What stands in ``OVER (…)``, and Spark's text of it with a blank in front."""
     from bergsql.engine.plan.expressions import bind
 
@@ -228,6 +229,10 @@ def window_sql(node: exp.Expr, context: Context, function: str) -> tuple[str, st
         frame = _frame(spec, inner)
         sql.append(frame)
         text.append(frame)
+    elif function in ("lag", "lead"):
+        offset = arguments[1].constant if len(arguments) > 1 else 1
+        offset = -offset if function == "lag" and isinstance(offset, int) else offset
+        text.append(f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING")
     elif function in RANKS:
         text.append("ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
     elif ordered:

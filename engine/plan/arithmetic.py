@@ -23,8 +23,8 @@ from bergsql.engine.plan.coercion import (
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
-from bergsql.engine.plan.literals import negated
-from bergsql.engine.plan.sql_text import failure, let
+from bergsql.engine.plan.literals import bind_typed_literal, negated
+from bergsql.engine.plan.sql_text import failure, let_all
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
 
@@ -152,12 +152,7 @@ def _ring_operation(symbol: str, a: Bound, b: Bound, type_: DataType, *, volatil
     def value(x: str, y: str) -> str:
         return integers.value_of(made(x, y), kind, volatile=volatile)
 
-    if len(long) == 2:
-        sql = let(a.sql, lambda x: let(b.sql, lambda y: value(x, y)))
-    elif long[0] is a:
-        sql = let(a.sql, lambda x: value(x, b.sql))
-    else:
-        sql = let(b.sql, lambda y: value(a.sql, y))
+    sql = let_all([a.sql, b.sql], lambda both: value(*both))
     return Bound(sql, type_, "", _nullable(a, b), volatile=volatile)
 
 
@@ -168,10 +163,12 @@ def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Contex
         return Bound(f"CAST({a.sql} {operator} {b.sql} AS {name})", type_, "", _nullable(a, b))
     if context.spark:
         return Bound(f"CAST({a.sql} {operator} nullif({b.sql}, 0) AS {name})", type_, "")
-    sql = let(
-        b.sql,
-        lambda d: f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE CAST({a.sql} {operator} {d} AS {name}) END",
-    )
+
+    def guarded(both: list[str]) -> str:
+        n, d = both
+        return f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE CAST({n} {operator} {d} AS {name}) END"
+
+    sql = let_all([a.sql, b.sql], guarded)
     return Bound(sql, type_, "", _nullable(a, b), volatile=True)
 
 
@@ -187,7 +184,10 @@ def bind_negation(node: exp.Expr, context: Context) -> Bound:
     """Unary minus."""
     from bergsql.engine.plan.expressions import bind
 
-    operand = bind(node.this, context)
+    inner = node.this
+    if isinstance(inner, exp.Cast) and inner.meta.get("literal") and not inner.this.args.get("is_string"):
+        return bind_typed_literal(inner, context, negative=True)  # -9223372036854775808L
+    operand = bind(inner, context)
     literal = negated(operand) if not isinstance(node.this, exp.Paren) else None
     if literal is not None:
         return literal

@@ -54,7 +54,8 @@ class Bound:
     exact: bool = False
     """True when ``predicates`` says all that the condition says: only then may it be negated."""
     volatile: bool = False
-    """True when two evaluations may differ (``rand()``), or when it may raise an error of ours."""
+    """True for what TRY refuses: two evaluations may differ (``rand()``), it raises an error of ours, it aggregates or
+    is a subquery."""
     ring: tuple[str, str] | None = None
     """The parts of a chain of integer arithmetic (:data:`bergsql.engine.plan.integers.Ring`)."""
 

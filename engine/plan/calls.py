@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,6 +13,8 @@ from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT,
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import NUMBERS, STAMPS, TEXTS, common_type
 from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.naming import call_text
+from bergsql.engine.plan.sql_text import let_all, tries
 from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
 from bergsql.engine.sql.functions.registry import functions
 from bergsql.engine.sql.parser.query import span_of
@@ -92,19 +95,29 @@ def apply_scalar(
     spans: Sequence[Span | None] = (),
 ) -> Bound:
     """A scalar function of bound arguments."""
-    text = f"{name.lower()}({', '.join(b.text for b in bound)})"
     volatile = function.volatile or any(b.volatile for b in bound)
     ready = fit_arguments(function.parameters, name, bound, context, span, spans)
-    if callable(function.sql):
+    result = _made(function, ready, context, span)
+    if volatile and tries(result.sql):
+
+        def tried(values: list[str]) -> str:
+            plain = [replace(b, sql=v, volatile=False) for b, v in zip(ready, values, strict=True)]
+            return _made(function, plain, context, span).sql
+
+        result.sql = let_all([b.sql for b in ready], tried)
+    result.text = result.text or call_text(name, [b.text for b in bound])
+    result.volatile = result.volatile or volatile
+    return result
+
+
+def _made(function: Scalar, ready: list[Bound], context: Context, span: Span | None) -> Bound:
+    if not callable(function.sql):
+        return Bound(fill(function.sql, [b.sql for b in ready]), result_type(function.result, ready), "")
+    try:
         made = function.sql(ready, context)
-        if isinstance(made, Bound):
-            made.text = made.text or text
-            made.volatile = made.volatile or volatile
-            return made
-        sql = made
-    else:
-        sql = fill(function.sql, [b.sql for b in ready])
-    return Bound(sql, result_type(function.result, ready), text, volatile=volatile)
+    except BergError as error:
+        raise error.at(span) from None
+    return made if isinstance(made, Bound) else Bound(made, result_type(function.result, ready), "")
 
 
 def fill(template: str, arguments: Sequence[str]) -> str:
@@ -254,9 +267,10 @@ def bind_special_call(node: exp.Expr, context: Context) -> Bound:
     if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         return aggregate_calls.bind_wrapped(node, context)
     if isinstance(node, exp.Extract):
-        unit = exp.Literal.string(str(node.this.this if node.this is not None else "").upper())
+        written = str(node.this.this if node.this is not None else "")
+        unit = exp.Literal.string(written.upper())
         result = bind_function("extract", [unit, node.expression], node, context)
-        result.text = f"extract({unit.this} FROM {bind(node.expression, context).text})"
+        result.text = f"extract({written.lower()} FROM {bind(node.expression, context).text})"
         return result
     if isinstance(node, exp.Trim):
         return _bind_trim(node, context)

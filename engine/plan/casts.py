@@ -15,7 +15,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.literals import constant
-from bergsql.engine.plan.sql_text import each, let
+from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -60,6 +60,8 @@ def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False,
         # Only our description of the type changes (INT NOT NULL, VARCHAR and STRING …): plain column refs stay plain.
         return replace(bound, type=to, constant=bound.constant)
     sql = convert_sql(bound.sql, source, to, context, safe=safe, volatile=bound.volatile, span=span)
+    if bound.volatile and tries(sql):
+        sql = let(bound.sql, lambda x: convert_sql(x, source, to, context, safe=safe, span=span))
     fails = "error(" in sql
     return Bound(sql, to, bound.text, bound.nullable or context.spark or safe, volatile=bound.volatile or fails)
 
@@ -197,6 +199,9 @@ def _to_decimal(sql: str, source: Kind, to: DataType, context: Context) -> str |
     name = duckdb_name(to)
     if source is Kind.BOOLEAN:
         return f"CAST(CAST({sql} AS INTEGER) AS {name})"
+    if source in FLOATS:
+        # By its shortest digits, as Java does: 1.255 as a double is a little less, and would not round up.
+        return f"TRY_CAST(CAST({sql} AS VARCHAR) AS {name})"
     if source in NUMBERS:
         # What has too many digits is NULL in both flavours.
         whole = (to.precision or 0) - (to.scale or 0)

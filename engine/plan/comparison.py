@@ -183,10 +183,17 @@ def bind_not(node: exp.Expr, context: Context) -> Bound:
 
     inner = node.this
     operand = condition(bind(inner, context), context, inner, "NOT")
-    text = f"({operand.text[1:-5]} IS NOT NULL)" if _is_null_text(inner, operand) else f"(NOT {operand.text})"
+    result = negated(operand)
     if _is_null_text(inner, operand):
-        text = operand.text.replace(" IS NULL)", " IS NOT NULL)")
-    result = Bound(f"(NOT {operand.sql})", BOOLEAN, text, operand.nullable, volatile=operand.volatile)
+        result.text = operand.text.removesuffix(" IS NULL)") + " IS NOT NULL)"
+    return result
+
+
+def negated(operand: Bound) -> Bound:
+    """NOT of a condition."""
+    result = Bound(
+        f"(NOT {operand.sql})", BOOLEAN, f"(NOT {operand.text})", operand.nullable, volatile=operand.volatile
+    )
     pushdown.negation(result, operand)
     return result
 
@@ -242,14 +249,13 @@ def bind_like(node: exp.Expr, a: Bound, b: Bound, context: Context, escape: str 
     if escape is None and isinstance(pattern.constant, str) and "\\" not in pattern.constant:
         mark = None  # without ESCAPE DuckDB turns LIKE 'a%' into a prefix test
     suffix = f" ESCAPE '{mark}'" if mark and mark != "'" else " ESCAPE ''''" if mark else ""
-    written = f" ESCAPE '{escape}'" if escape is not None else ""
-    text = f"{a.text} {word} {b.text}{written}" if word == "LIKE" else f"ilike({a.text}, {b.text})"
+    text = f"{a.text} {word} {b.text}" if word == "LIKE" else f"ilike({a.text}, {b.text})"
     result = Bound(
         f"({value.sql} {word} {pattern.sql}{suffix})", BOOLEAN, text, a.nullable or b.nullable, volatile=a.volatile
     )
     if word == "LIKE" and isinstance(pattern.constant, str):
         pushdown.like(result, value, pattern.constant, mark)
-    return result
+    return negated(result) if node.args.get("negate") else result
 
 
 def as_text(bound: Bound, context: Context, node: exp.Expr) -> Bound:

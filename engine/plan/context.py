@@ -49,6 +49,8 @@ class BoundQuery:
 
     sql: str
     columns: list[OutputColumn]
+    outer: list[str] = field(default_factory=list)
+    """Columns of the queries around that it reads, by name."""
 
 
 @dataclass(slots=True)

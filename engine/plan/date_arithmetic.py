@@ -54,6 +54,9 @@ def _moved(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
     if context.spark and b.type.kind is Kind.INTERVAL_DAY_TIME and b.type.precision != 0:
         stamp = coerce(a, DataType(Kind.TIMESTAMP_LTZ, 6), context)
         return Bound(f"({stamp.sql} {symbol} {b.sql})", stamp.type, text, nullable)
+    if context.spark and b.type.kind is Kind.INTERVAL_DAY_TIME:
+        days = b.text if symbol == "+" else f"(- {b.text})"
+        text = f"date_add({a.text}, extractansiintervaldays({days}))"
     return Bound(f"CAST({sql} AS DATE)", DATE, text, nullable)
 
 

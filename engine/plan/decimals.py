@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS
-from bergsql.engine.plan.sql_text import failure, let
+from bergsql.engine.plan.sql_text import failure, let_all
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bergsql.engine.plan.context import Context
 
 _BIGINT_DIGITS = 18
@@ -37,9 +39,10 @@ def decimal_operation(symbol: str, a: Operand, b: Operand, type_: DataType, cont
         nonzero = bool(zero)
     else:
         nonzero = False
-    if symbol == "%":
-        return _guarded(_sql(b), nonzero, context, lambda d: _cast(f"{_sql(a)} % {d}", type_))
-    return _guarded(_sql(b), nonzero, context, lambda d: _quotient(a, (d, b[1]), type_))
+    def body(n: str, d: str) -> str:
+        return _cast(f"{n} % {d}", type_) if symbol == "%" else _quotient((n, a[1]), (d, b[1]), type_)
+
+    return _guarded(_sql(a), _sql(b), nonzero, context, body)
 
 
 def _name(type_: DataType) -> str:
@@ -80,32 +83,32 @@ def _product(a: Operand, b: Operand, type_: DataType, volatile: bool) -> str:
     return f"coalesce(TRY({_cast(plain, type_)}), {approximate})"
 
 
-def _guarded(divisor: str, nonzero: bool, context: Context, body: object) -> str:
+def _guarded(
+    dividend: str, divisor: str, nonzero: bool, context: Context, body: Callable[[str, str], str]
+) -> str:
     """By zero it is NULL in Spark and an error in Flink."""
-    assert callable(body)
-    if nonzero:
-        return str(body(divisor))
-    if context.spark:
-        return let(divisor, lambda d: f"CASE WHEN {d} <> 0 THEN {body(d)} END")
-    return let(divisor, lambda d: f"CASE WHEN {d} = 0 THEN {failure('Division by zero.')} ELSE {body(d)} END")
+
+    def made(both: list[str]) -> str:
+        n, d = both
+        if nonzero:
+            return body(n, d)
+        if context.spark:
+            return f"CASE WHEN {d} <> 0 THEN {body(n, d)} END"
+        return f"CASE WHEN {d} = 0 THEN {failure('Division by zero.')} ELSE {body(n, d)} END"
+
+    return let_all([dividend, divisor], made)
 
 
-def _quotient(a: Operand, b: tuple[str, DataType], type_: DataType) -> str:
+def _quotient(a: tuple[str, DataType], b: tuple[str, DataType], type_: DataType) -> str:
     """Long division of the digits as whole numbers: the quotient, then so many digits more at a time as fit."""
-    (_, x), (divisor_sql, y) = a, b
+    (n, x), (d, y) = a, b
     wide = (x.precision or 0) > _BIGINT_DIGITS or (y.precision or 0) > _BIGINT_DIGITS - 3
-    limit = _HUGEINT_DIGITS if wide else _BIGINT_DIGITS
-    chunk = limit - (y.precision or 0)
-    approximate = f"CAST({{}} AS DOUBLE) / CAST({divisor_sql} AS DOUBLE)"
+    chunk = (_HUGEINT_DIGITS if wide else _BIGINT_DIGITS) - (y.precision or 0)
     if chunk < 1:
-        return f"TRY_CAST({approximate.format(_sql(a))} AS {_name(type_)})"
+        return f"TRY_CAST(CAST({n} AS DOUBLE) / CAST({d} AS DOUBLE) AS {_name(type_)})"
     name = "HUGEINT" if wide else "BIGINT"
     more = (type_.scale or 0) - (x.scale or 0) + (y.scale or 0)
-
-    def divided(n: str, d: str) -> str:
-        return _long_division(_digits(n, x, name), _digits(d, y, name), more, chunk, type_)
-
-    return let(_sql(a), lambda n: let(divisor_sql, lambda d: divided(n, d)))
+    return _long_division(_digits(n, x, name), _digits(d, y, name), more, chunk, type_)
 
 
 def _digits(sql: str, type_: DataType, name: str) -> str:

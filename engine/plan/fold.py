@@ -63,6 +63,9 @@ def fold_cast(
         return _from_decimal(value, to)
     if isinstance(value, float) and to.kind is Kind.DOUBLE and source.kind is Kind.FLOAT:
         return value
+    if isinstance(value, float) and to.kind is Kind.DECIMAL:
+        shortest = float_text(value) if source.kind is Kind.FLOAT else repr(value)
+        return _rounded(Decimal(shortest), to) if math.isfinite(value) else None
     if to.kind in TEXTS:
         return _to_text(value, source, to)
     if isinstance(value, date) and not isinstance(value, datetime) and to.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):

@@ -95,9 +95,7 @@ def _bind_table(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[st
         from bergsql.engine.plan.table_functions import bind_table_function
 
         return bind_table_function(node, scope, planner, ctes)
-    for key, form in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("ordinality", "WITH ORDINALITY")):
-        if node.args.get(key):
-            raise not_supported(form, span_of(node))
+    _refuse_parts(node, _TABLE_PARTS)
     parts = table_parts(node)
     alias, names = alias_of(node)
     span = table_name_span(node)
@@ -114,6 +112,19 @@ def _bind_table(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[st
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
     return _bind_relation_of(relation, alias, names, scope, planner, span)
+
+
+_TABLE_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "version"})
+_SUBQUERY_PARTS = frozenset({"this", "alias", "joins", "order", "limit", "offset", "with_", "sort", "cluster"})
+_JOIN_PARTS = frozenset({"this", "on", "using", "side", "kind", "method"})
+_FORMS = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY", "match_condition": "ASOF JOIN"}
+
+
+def _refuse_parts(node: exp.Expr, known: frozenset[str]) -> None:
+    """A part that nobody here reads would be ignored without a word: refuse it."""
+    for part, value in node.args.items():
+        if value and part not in known:
+            raise not_supported(_FORMS.get(part, f"The '{part}' of {type(node).__name__.upper()}"), span_of(node))
 
 
 def table_parts(node: exp.Expr) -> list[str]:
@@ -238,9 +249,8 @@ def _bind_subquery(
 ) -> str:
     from bergsql.engine.plan.select import bind_query
 
-    for key, form in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT")):
-        if node.args.get(key):
-            raise not_supported(form, span_of(node))
+    if isinstance(node, exp.Subquery):
+        _refuse_parts(node, _SUBQUERY_PARTS)
     alias, names = alias_of(node)
     bare = node if isinstance(node, exp.Subquery) else query
     bound: BoundQuery
@@ -271,6 +281,7 @@ def _bind_joins(sql: str, joins: list[exp.Expr], scope: Scope, planner: Planner,
 
 
 def _bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    _refuse_parts(join, _JOIN_PARTS)
     kind = join_kind(join)
     before = list(scope.sources)
     left_slots = set(scope.slots)

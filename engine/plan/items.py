@@ -9,9 +9,10 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.expressions import bind, name_parts
-from bergsql.engine.plan.scope import SourceColumn
+from bergsql.engine.plan.expressions import bind, bind_name, name_parts
+from bergsql.engine.plan.scope import SourceColumn, field_of
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import Kind
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ def _expand(node: exp.Expr, context: Context) -> list[Item]:
     star = node.this if isinstance(node, exp.Column) else node
     scope = context.scope
     if isinstance(node, exp.Column):
-        columns = _of_table(node, context)
+        columns = _of_table(node, context) or _of_struct(node, context)
     else:
         columns = scope.all_columns()
         if not columns:
@@ -98,7 +99,7 @@ def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
     parts, spans = name_parts(node)
     parts, spans = parts[:-1], spans[:-1]
     sources = context.scope.source(parts)
-    if sources:
+    if sources or any(context.scope.same(c.name, parts[0]) for s in context.scope.sources for c in s.columns):
         return [c for s in sources for c in s.columns]
     known = [s.names[-1] for s in context.scope.sources if s.names]
     first, last = spans[0], spans[-1]
@@ -108,6 +109,18 @@ def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
         span=Span(first.start, last.end) if first and last else None,
         hint=did_you_mean(parts[-1], known) or (f"FROM names {', '.join(known)}." if known else None),
     )
+
+
+def _of_struct(node: exp.Expr, context: Context) -> list[SourceColumn]:
+    """``s.*``: the fields of a struct column."""
+    parts, spans = name_parts(node)
+    bound = bind_name(parts[:-1], spans[:-1], context)
+    fields = [field_of(bound, f.name, spans[-2], context.flavour) for f in bound.type.children]
+    if bound.type.kind is not Kind.ROW:
+        raise BergError(
+            ErrorCode.TYPE, f"'{'.'.join(parts[:-1])}' is neither a table of FROM nor a struct.", span=spans[-2]
+        )
+    return [SourceColumn(f.name or "", f.sql, f.type, f.nullable, f.origin) for f in fields]
 
 
 def _without(columns: list[SourceColumn], star: exp.Expr, context: Context) -> list[SourceColumn]:

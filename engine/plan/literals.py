@@ -198,10 +198,12 @@ def bind_hex(node: exp.Expr, context: Context) -> Bound:
     return constant(value, type_)
 
 
-def bind_typed_literal(node: exp.Expr, context: Context) -> Bound:
+def bind_typed_literal(node: exp.Expr, context: Context, negative: bool = False) -> Bound:
     """``DATE '…'``, ``TIMESTAMP '…'``, ``1L`` and the like."""
     type_ = declared_type(node.args["to"])
     written = str(node.this.this)
+    if negative:
+        return _suffixed_number("-" + written, type_, node)
     if not node.this.args.get("is_string"):
         return _suffixed_number(written, type_, node)
     found: object = None
@@ -242,7 +244,7 @@ def timestamp_value(text: str, type_: DataType, zone_name: str) -> datetime | in
 def _suffixed_number(written: str, type_: DataType, node: exp.Expr) -> Bound:
     if type_.kind in _SMALL:
         value = int(written)
-        if value >= 2 ** _SMALL[type_.kind]:
+        if not -(2 ** _SMALL[type_.kind]) <= value < 2 ** _SMALL[type_.kind]:
             raise BergError(
                 ErrorCode.TYPE, f"{written} is out of range for {type_.kind.value}.", span=span_of(node.this)
             )
@@ -296,7 +298,13 @@ def bind_interval(node: exp.Expr, context: Context) -> Bound:
 
 
 def _unit_text(written: str, sign: int, name: str) -> str:
-    return f"INTERVAL '{'-' if sign < 0 else ''}{written.strip()}' {name}"
+    text = written.strip()
+    if name == "WEEK" and text.isdigit():
+        text, name = str(int(text) * 7), "DAY"
+    elif name in ("HOUR", "MINUTE", "SECOND"):
+        whole, point, rest = text.partition(".")
+        text = whole.rjust(2, "0") + point + rest
+    return f"INTERVAL '{'-' if sign < 0 else ''}{text}' {name}"
 
 
 def _amounts(amount: Decimal, name: str, node: exp.Expr) -> tuple[int, int]:

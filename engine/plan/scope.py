@@ -54,6 +54,8 @@ class Scope:
     """What ``*`` stands for, when a USING or NATURAL join merges columns; None: all columns of all sources."""
     merged: dict[str, SourceColumn] = field(default_factory=dict)
     """Columns merged by USING, by folded name: what the bare name means."""
+    outer: list[str] = field(default_factory=list)
+    """Names that were found further out."""
     slots: set[int] = field(default_factory=set)
     """The scans below this FROM: a condition here may be pushed to these, and to no others."""
 
@@ -87,6 +89,10 @@ def resolve(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) ->
     while at is not None:
         found = _in_scope(at, parts, spans)
         if found is not None:
+            inner: Scope | None = scope
+            while inner is not None and inner is not at:
+                inner.outer.append(parts[found[1] - 1])
+                inner = inner.parent
             return found
         at = at.parent
     raise _not_found(scope, parts, spans)

@@ -44,7 +44,7 @@ def bind_query(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Map
     else:
         raise not_supported(f"The query {type(node).__name__.upper()}", span_of(node))
     if head:
-        query = BoundQuery(f"WITH {', '.join(head)} {query.sql}", query.columns)
+        query = replace(query, sql=f"WITH {', '.join(head)} {query.sql}")
     return query
 
 
@@ -148,13 +148,17 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         OutputColumn(i.name, i.bound.type, i.bound.nullable, i.bound.origin if plain and not window else None)
         for i in items
     ]
-    return BoundQuery(" ".join([select, *clauses]) + tail, columns)
+    return BoundQuery(" ".join([select, *clauses]) + tail, columns, scope.outer)
 
 
 def _item_sql(item: Item, position: int) -> str:
     return f"{item.bound.sql} AS {identifier(f'c{position}')}"
 
 
+_READ = frozenset(
+    "with_ distinct expressions from_ joins laterals where group having qualify windows order sort cluster distribute "
+    "limit offset hint operation_modifiers".split()
+)
 _REFUSED = {
     "into": "SELECT INTO",
     "match": "MATCH_RECOGNIZE",
@@ -170,9 +174,9 @@ _REFUSED = {
 
 
 def _refuse(node: exp.Expr) -> None:
-    for key, form in _REFUSED.items():
-        if node.args.get(key):
-            raise not_supported(form, span_of(node))
+    for key, value in node.args.items():
+        if value and key not in _READ:
+            raise not_supported(_REFUSED.get(key, f"The clause {key.upper()}"), span_of(node))
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         raise not_supported("DISTINCT ON", span_of(distinct))
@@ -248,7 +252,7 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
     order = node.args.get("order") or node.args.get("sort") or node.args.get("cluster")
     limit = limit_sql(node, planner)
     if order is None:
-        return BoundQuery(query.sql + limit, query.columns) if limit else query
+        return replace(query, sql=query.sql + limit) if limit else query
     alias = planner.alias("q")
     scope = Scope(planner.flavour)
     found, inner = derived_columns([replace(c, origin=None) for c in query.columns], alias)
@@ -262,7 +266,7 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
         keys.append(order_key(key, context, number)[0])
     names = ", ".join(inner)
     sql = f"SELECT * FROM ({query.sql}) AS {identifier(alias)}({names}) ORDER BY {', '.join(keys)}{limit}"
-    return BoundQuery(sql, [replace(c, origin=None) for c in query.columns])
+    return replace(query, sql=sql, columns=[replace(c, origin=None) for c in query.columns])
 
 
 def limit_sql(node: exp.Expr, planner: Planner) -> str:

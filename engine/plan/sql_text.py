@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from zlib import crc32
 
-_ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*|-?[\d.]+|'[^']*')"""
+_ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*(?:\.a\d+)?|-?[\d.]+|'[^']*')"""
 _CHEAP = re.compile(rf"{_ATOM}|CAST\({_ATOM} AS \w+(?:\([\d,]+\))?\)")
 
 
@@ -26,11 +26,35 @@ def let(sql: str, body: Callable[[str], str]) -> str:
     return f"{each(f'[{sql}]', body)}[1]"
 
 
+def let_all(values: Sequence[str], body: Callable[[list[str]], str]) -> str:
+    """``body`` of several values.
+
+    One lambda for all of them: a subquery among them must not stand inside another's lambda, which DuckDB refuses.
+    """
+    dear = [v for v in values if not is_cheap(v)]
+    if not dear:
+        return body(list(values))
+    if len(dear) == 1:
+        return let(dear[0], lambda x: body([v if is_cheap(v) else x for v in values]))
+    packed = ", ".join(f"a{i} := {v}" for i, v in enumerate(dear))
+
+    def unpacked(row: str) -> str:
+        names = iter(f"{row}.a{i}" for i in range(len(dear)))
+        return body([v if is_cheap(v) else next(names) for v in values])
+
+    return let(f"struct_pack({packed})", unpacked)
+
+
 def each(sql: str, body: Callable[[str], str]) -> str:
     """``body`` of every element of a list."""
     # Named after what it stands for: the same plan has the same text each time, and no two that nest share a name.
     name = f"v{crc32(sql.encode()):08x}"
     return f"list_transform({sql}, lambda {name}: {body(name)})"
+
+
+def tries(sql: str) -> bool:
+    """True when the SQL uses TRY, which refuses aggregates, subqueries and volatile functions."""
+    return "TRY(" in sql
 
 
 def failure(message: str, detail: str | None = None) -> str:

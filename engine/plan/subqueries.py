@@ -24,6 +24,11 @@ def _query(node: exp.Expr, context: Context) -> BoundQuery:
     return bind_query(node, context.planner, context.scope, context.ctes)
 
 
+def _outer(query: BoundQuery) -> str:
+    """The columns of the query around that a subquery uses, as Spark names it by them."""
+    return ", ".join(dict.fromkeys(query.outer))
+
+
 def bind_scalar_query(node: exp.Expr, context: Context) -> Bound:
     """``(SELECT …)`` as a value."""
     bound = _query(node, context)
@@ -33,12 +38,17 @@ def bind_scalar_query(node: exp.Expr, context: Context) -> Bound:
             f"A subquery that is a value has one column, not {len(bound.columns)}.",
             span=span_of(node),
         )
-    return Bound(f"({bound.sql})", bound.columns[0].type, "scalarsubquery()")
+    return Bound(f"({bound.sql})", bound.columns[0].type, f"scalarsubquery({_outer(bound)})", volatile=True)
 
 
 def bind_exists(node: exp.Expr, context: Context) -> Bound:
+    if isinstance(node.expression, exp.Lambda):
+        from bergsql.engine.plan.calls import bind_function
+
+        call = exp.Anonymous(this="exists", expressions=[node.this, node.expression])
+        return bind_function("exists", call.expressions, call, context)
     bound = _query(node.this, context)
-    return Bound(f"EXISTS ({bound.sql})", BOOLEAN, "exists()", False)
+    return Bound(f"EXISTS ({bound.sql})", BOOLEAN, f"exists({_outer(bound)})", False, volatile=True)
 
 
 def bind_in_query(node: exp.Expr, operand: Bound, query: exp.Expr, context: Context) -> Bound:
@@ -51,14 +61,14 @@ def bind_in_query(node: exp.Expr, operand: Bound, query: exp.Expr, context: Cont
             f"IN compares {width} {'value' if width == 1 else 'values'} with a query of {len(bound.columns)} columns.",
             span=span_of(query) or span_of(node),
         )
-    text = f"({operand.text} IN (listquery()))"
+    text = f"({operand.text} IN (listquery({_outer(bound)})))"
     if isinstance(node.this, exp.Tuple):
         from bergsql.engine.plan.expressions import bind
 
         parts = [bind(e, context) for e in node.this.expressions]
-        return Bound(f"(({', '.join(p.sql for p in parts)}) IN ({bound.sql}))", BOOLEAN, text)
+        return Bound(f"(({', '.join(p.sql for p in parts)}) IN ({bound.sql}))", BOOLEAN, text, volatile=True)
     left, inner = _matched(operand, bound, context, node)
-    return Bound(f"({left} IN ({inner}))", BOOLEAN, text)
+    return Bound(f"({left} IN ({inner}))", BOOLEAN, text, volatile=True)
 
 
 def _matched(operand: Bound, query: BoundQuery, context: Context, node: exp.Expr) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, 
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import DataType
+from bergsql.engine.sql.types import DataType, Kind
 
 
 def bind_values(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
@@ -56,6 +56,8 @@ def _column_type(values: list[Bound], node: exp.Expr, position: int, context: Co
         if value.type == shared:
             continue
         found = common_type(shared, value.type, context.flavour)
+        if found is not None and (shared.kind in TEXTS) != (value.type.kind in TEXTS):
+            found = found if Kind.NULL in (shared.kind, value.type.kind) else None  # VALUES makes no text of numbers
         if found is None:
             a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
             raise type_error(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import BOOLEAN, INT, NULL, STRING, Bound
+from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -143,7 +144,7 @@ def _element_at(arguments: list[Bound], context: Context) -> str:
     return f"{a.sql}[{coerce(b, INT, context).sql}]"
 
 
-def _with_element(template: str) -> object:
+def _with_element(template: str) -> Callable[[list[Bound], Context], str]:
     def made(arguments: list[Bound], context: Context) -> str:
         from bergsql.engine.plan.casts import coerce
 
@@ -152,6 +153,18 @@ def _with_element(template: str) -> object:
         return template.format(a.sql, value.sql)
 
     return made
+
+
+def _contains(arguments: list[Bound], context: Context) -> str:
+    """Spark's is unknown when a NULL might have been it."""
+    found = _with_element("list_contains({0}, {1})")(arguments, context)
+    array = arguments[0].sql
+    return f"CASE WHEN {found} THEN TRUE WHEN list_position({array}, NULL) > 0 THEN NULL ELSE {found} END"
+
+
+def _distinct(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    """The first of each, in order (DuckDB's own keeps no order)."""
+    return let(arguments[0].sql, lambda a: f"list_filter({a}, lambda e, i: list_position({a}, e) = i)")
 
 
 def _sorted(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
@@ -202,18 +215,19 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("array_size", "s", "A", INT, "CAST(len({0}) AS INTEGER)"),
     Scalar("element_at", "s", "aa", _value, _element_at),
     Scalar("element", "f", "A", _element, "{0}[1]"),
-    Scalar("array_contains", "fs", "Aa", BOOLEAN, _with_element("list_contains({0}, {1})")),  # type: ignore[arg-type]
+    Scalar("array_contains", "s", "Aa", BOOLEAN, _contains),
+    Scalar("array_contains", "f", "Aa", BOOLEAN, _with_element("list_contains({0}, {1})")),
     Scalar(
         "array_position",
         "fs",
         "Aa",
         DataType(Kind.BIGINT),
         _with_element("CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT)"),
-    ),  # type: ignore[arg-type]
-    Scalar("array_remove", "fs", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),  # type: ignore[arg-type]
-    Scalar("array_append", "fs", "Aa", 0, _with_element("list_append({0}, {1})")),  # type: ignore[arg-type]
-    Scalar("array_prepend", "fs", "Aa", 0, _with_element("list_prepend({1}, {0})")),  # type: ignore[arg-type]
-    Scalar("array_distinct", "fs", "A", 0, "list_distinct({0})"),
+    ),
+    Scalar("array_remove", "fs", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),
+    Scalar("array_append", "fs", "Aa", 0, _with_element("list_append({0}, {1})")),
+    Scalar("array_prepend", "fs", "Aa", 0, _with_element("list_prepend({1}, {0})")),
+    Scalar("array_distinct", "fs", "A", 0, _distinct),
     Scalar("array_max", "fs", "A", _element, "list_max({0})"),
     Scalar("array_min", "s", "A", _element, "list_min({0})"),
     Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),

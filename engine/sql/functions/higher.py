@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import BOOLEAN, INT, Bound
 from bergsql.engine.plan.casts import type_text
 from bergsql.engine.plan.context import Context, type_error
@@ -76,7 +76,24 @@ def _test(name: str, template: str, result: DataType | None) -> Callable[[exp.Ex
     return made
 
 
+def _explode(node: exp.Expr, context: Context) -> Bound:
+    """EXPLODE of an array in SELECT: a row for each element."""
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    name = str(node.this).upper()
+    if len(node.expressions) != 1:
+        raise BergError(ErrorCode.ARITY, f"{name} takes 1 argument.", span=span_of(node))
+    array = bind(node.expressions[0], context)
+    if array.type.kind is not Kind.ARRAY or name != "EXPLODE":
+        raise not_supported(f"{name} of several columns in SELECT", span_of(node), "LATERAL VIEW does it.")
+    if context.clause != "SELECT":
+        raise BergError(ErrorCode.INVALID, f"{name} cannot stand in {context.clause}.", span=span_of(node))
+    return Bound(f"unnest({array.sql})", array.type.children[0].type, "col", volatile=True)
+
+
 FUNCTIONS: tuple[Function, ...] = (
+    Special("explode posexplode explode_outer posexplode_outer inline inline_outer", "s", _explode),
     Special("transform", "s", _transform),
     Special("filter", "s", _test("filter", "list_filter({0}, {1})", None)),
     Special("exists", "s", _test("exists", "list_bool_or(list_transform({0}, {1}))", BOOLEAN)),

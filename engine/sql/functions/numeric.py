@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan import integers
+from bergsql.engine.plan.arithmetic import bind_arithmetic
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
 from bergsql.engine.sql.functions.model import Function, Scalar
@@ -108,15 +111,21 @@ def _log(word: str) -> Callable[[list[Bound], Context], str]:
 
 
 def _mod(arguments: list[Bound], context: Context) -> Bound:
-    from sqlglot import exp
-
-    from bergsql.engine.plan.arithmetic import bind_arithmetic
-
     a, b = arguments
     node = exp.Mod(this=exp.Null(), expression=exp.Null())
     result = bind_arithmetic(node, a, b, context)
     result.text = f"mod({a.text}, {b.text})"
     return result
+
+
+def _pmod(arguments: list[Bound], context: Context) -> Bound:
+    """The remainder that is not negative (for a positive divisor)."""
+    a, b = arguments
+    first = _mod([a, b], context)
+    moved = bind_arithmetic(exp.Add(this=exp.Null(), expression=exp.Null()), first, b, context)
+    again = _mod([moved, b], context)
+    negative = f"CASE WHEN {first.sql} < 0 THEN {again.sql} ELSE {first.sql} END"
+    return Bound(negative, first.type, f"pmod({a.text}, {b.text})", volatile=again.volatile)
 
 
 def _sign_type(arguments: Sequence[Bound]) -> DataType:
@@ -134,6 +143,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("floor", "fs", "at?", 0, _floor("floor")),
     Scalar("ceil ceiling", "fs", "at?", 0, _floor("ceil")),
     Scalar("mod", "fs", "nn", 0, _mod),
+    Scalar("pmod", "s", "nn", 0, _pmod),
     Scalar("sqrt", "fs", "d", DOUBLE, _domain("sqrt({0})", "{0} >= 0")),
     Scalar("cbrt", "s", "d", DOUBLE, "cbrt({0})"),
     Scalar("exp", "fs", "d", DOUBLE, "exp({0})"),

@@ -199,6 +199,15 @@ def _concat_ws(arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN {separator} IS NOT NULL THEN coalesce({kept}, '') END"
 
 
+def _reverse(arguments: list[Bound], context: Context) -> Bound:
+    from bergsql.engine.plan.casts import coerce
+
+    a = arguments[0]
+    if a.type.kind is Kind.ARRAY:
+        return Bound(f"list_reverse({a.sql})", a.type, "")
+    return Bound(f"reverse({coerce(a, STRING, context).sql})", STRING, "")
+
+
 def _initcap(sql: str) -> str:
     return (
         f"array_to_string(list_transform(string_split(lower({sql}), ' '), "
@@ -231,6 +240,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("rpad", "fs", "tit?", STRING, _pad("rpad")),
     Scalar("repeat", "fs", "ti", STRING, "repeat({0}, greatest({1}, 0))"),
     Scalar("reverse", "f", "t", STRING, "reverse({0})"),
+    Scalar("reverse", "s", "a", 0, _reverse),
     Scalar("replace", "fs", "ttt?", STRING, lambda a, c: _replace(a)),  # noqa: ARG005
     Scalar("translate", "fs", "ttt", STRING, "translate({0}, {1}, {2})"),
     Scalar("initcap", "fs", "t", STRING, lambda a, c: _initcap(a[0].sql)),  # noqa: ARG005

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
@@ -161,7 +162,7 @@ def _to_date(arguments: list[Bound], context: Context) -> Bound:
     if len(arguments) > 1 and value.type.kind in TEXTS:
         return Bound(f"CAST(try_strptime({value.sql}, {_format_sql(arguments[1])}) AS DATE)", DATE, "")
     if context.spark or value.type.kind not in TEXTS:
-        return coerce(value, DATE, context)
+        return replace(coerce(value, DATE, context), text="")
     from bergsql.engine.plan.casts import convert_sql
 
     return Bound(convert_sql(value.sql, STRING, DATE, context, safe=True), DATE, "")
@@ -228,6 +229,16 @@ def _unit(word: object) -> str:
 def _date_trunc(arguments: list[Bound], context: Context) -> Bound:
     unit, value = _unit(arguments[0].constant), arguments[1]
     return Bound(f"date_trunc('{unit}', {value.sql})", value.type, "") if context else value
+
+
+_DAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+
+
+def _next_day(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    """The next day of that name; NULL when it is none."""
+    date, name = arguments[0].sql, arguments[1].sql
+    number = f"list_position({list(_DAYS)}, left(upper({name}), 3))"
+    return f"CASE WHEN {number} > 0 THEN {date} + CAST((({number} - isodow({date}) + 6) % 7) + 1 AS INTEGER) END"
 
 
 def _trunc(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
@@ -341,6 +352,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Special("datediff date_diff", "s", _datediff),
     Scalar("add_months", "s", "Di", DATE, "CAST(({0} + to_months({1})) AS DATE)"),
     Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), lambda a, c: _months_between(a)),  # noqa: ARG005
+    Scalar("next_day", "s", "Dt", DATE, _next_day),
     Scalar("last_day", "s", "D", DATE, "last_day({0})"),
     Scalar("make_date", "s", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),
     Scalar("to_date", "fs", "at?", DATE, _to_date),

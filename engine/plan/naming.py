@@ -1,0 +1,33 @@
+"""How Spark writes a call: the name of a column that is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_UPPER = frozenset({"regexp_like", "ceil", "floor", "rank", "dense_rank", "percent_rank"})
+_PATTERN = "yyyy-MM-dd HH:mm:ss"
+_DEFAULTS = {
+    "regexp_replace": ("", "", "", "1"),
+    "substring": ("", "", "2147483647"),
+    "substr": ("", "", "2147483647"),
+    "locate": ("", "", "1"),
+    "split": ("", "", "-1"),
+    "unix_timestamp": ("", _PATTERN),
+    "from_unixtime": ("", _PATTERN),
+    "sort_array": ("", "true"),
+    "lag": ("", "1", "NULL"),
+    "lead": ("", "1", "NULL"),
+    "lpad": ("", "", " "),
+    "rpad": ("", "", " "),
+}
+"""Arguments that Spark writes out when they are left out."""
+
+
+def call_text(name: str, arguments: Sequence[str], distinct: bool = False) -> str:
+    """Spark's text of a call."""
+    key = name.lower()
+    written = list(arguments)
+    if written:
+        written += _DEFAULTS.get(key, ())[len(written) :]
+    shown = key.upper() if key in _UPPER else key
+    return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join(written)})"
