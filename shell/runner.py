@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, tzinfo
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -91,19 +90,11 @@ class Runner:
     def _view(self, started: float) -> View:
         setting = self.session.setting
         return View(
-            zone=_zone(self.session.time_zone),
+            zone=self.session.time_zone,
             max_width=int(setting("table.display.max-column-width") or DEFAULT_MAX_WIDTH),
             show_time=(setting("sql-client.display.print-time-cost") or "true").casefold() == "true",
             started=started,
         )
-
-
-def _zone(name: str) -> tzinfo:
-    if name == "UTC":
-        return UTC
-    from zoneinfo import ZoneInfo
-
-    return ZoneInfo(name)
 
 
 def _internal_error(error: Exception) -> BergError:

@@ -8,7 +8,6 @@ text that a tableau shows.
 
 from __future__ import annotations
 
-from datetime import UTC
 from json.encoder import encode_basestring as quote
 from math import isfinite
 from typing import Any
@@ -47,7 +46,7 @@ def json_writer(type_: DataType) -> Writer:
         case Kind.STRING | Kind.VARCHAR | Kind.CHAR:
             return quote
         case _:
-            return _quoted(value_writer(type_, UTC))
+            return _quoted(value_writer(type_, "UTC"))
 
 
 def _quoted(write: Writer) -> Writer:

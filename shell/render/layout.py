@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
 from time import monotonic
 from typing import Protocol
 
@@ -18,8 +17,8 @@ DEFAULT_MAX_WIDTH = 30
 class View:
     """How the session wants results to look."""
 
-    zone: tzinfo = UTC
-    """Where instants are shown."""
+    zone: str = "UTC"
+    """The name of the time zone in which instants are shown."""
     max_width: int = DEFAULT_MAX_WIDTH
     show_time: bool = True
     started: float = 0.0

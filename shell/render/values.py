@@ -25,8 +25,8 @@ _EPOCH = datetime(1970, 1, 1)
 _INTEGERS = frozenset({Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT})
 
 
-def value_writer(type_: DataType, zone: tzinfo) -> Writer:
-    """What writes values of ``type_``; instants are shown in ``zone``."""
+def value_writer(type_: DataType, zone: str) -> Writer:
+    """What writes values of ``type_``; instants are shown in the time zone of the name ``zone``."""
     match type_.kind:
         case Kind.BOOLEAN:
             return _boolean
@@ -41,7 +41,7 @@ def value_writer(type_: DataType, zone: tzinfo) -> Writer:
         case Kind.TIMESTAMP:
             return timestamp_writer(type_.precision)
         case Kind.TIMESTAMP_LTZ:
-            return timestamp_writer(type_.precision, zone)
+            return timestamp_writer(type_.precision, _time_zone(zone))
         case Kind.INTERVAL_YEAR_MONTH:
             return year_month_text
         case Kind.INTERVAL_DAY_TIME:
@@ -95,6 +95,14 @@ def timestamp_writer(precision: int | None, zone: tzinfo = UTC) -> Writer:
         return f"{local.isoformat(' ', 'seconds')}.{nanos:09d}"[:length]
 
     return write
+
+
+def _time_zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo  # takes a while to import: only results with instants need it
+
+    return ZoneInfo(name)
 
 
 def _in_zone(value: datetime, zone: tzinfo) -> datetime:
