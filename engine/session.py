@@ -53,7 +53,8 @@ class Session:
         self.variables = dict(config.variables)
         self.notes: list[str] = []
         """What the person should know about the statement that runs, beside its result."""
-        self.settings.set("sql.dialect", config.flavour.value)
+        if config.flavour is not Flavour.FLINK:
+            self.settings.set("sql.dialect", config.flavour.value)
         self.settings.watch(self._setting_changed)
         for key, value in config.conf.items():
             self._note(self.settings.set(key, value))

@@ -36,7 +36,11 @@ Texts = list[list[str]]
 
 
 def draw(result: Result, out: Out, view: View) -> None:
-    """Draw ``result`` with its borders and footer."""
+    """Draw ``result`` with its borders and footer; a script is printed as it is, so that it can be pasted back."""
+    if result.kind is ResultKind.SCRIPT:
+        out.write("".join(f"{row[0]}\n" for row in result.rows()))
+        out.flush()
+        return
     table = _Table(result, view)
     chunks = filled_chunks(result)
     ahead: list[Texts] = []
