@@ -74,6 +74,7 @@ FORMS = {
     "DROP VIEW IF EXISTS v": "DROP VIEW",
     "EXECUTE STATEMENT SET BEGIN INSERT INTO t SELECT 1; INSERT INTO u SELECT 2; END": "statement set",
     "EXECUTE PLAN '/p'": "EXECUTE PLAN",
+    "EXPLAIN STATEMENT SET BEGIN INSERT INTO t SELECT 1; END": "EXPLAIN STATEMENT SET",
     "GRANT ALL ON x TO y": "GRANT",
     "INSERT INTO t BY NAME SELECT 1 AS a": "BY NAME",
     "INSERT INTO t REPLACE WHERE a = 1 SELECT 2": "REPLACE",
@@ -153,6 +154,10 @@ def test_is_named_in_the_other_flavour_too(sql: str) -> None:
         ("TRUNCATE t", "t", None),
         ("SHOW FUNCTION", "FUNCTION", "Did you mean 'FUNCTIONS'?"),
         ("STOP JOB 1", "1", None),
+        ("TRUNCATE TABLE t now", "now", None),
+        ("CALL c.f() and more", "and", None),
+        ("CREATE VIEW v AS SELECT 1; SELECT 2", "SELECT", None),
+        ("DROP VIEW v, w", ",", None),
     ],
 )
 def test_a_slip_in_it_is_a_syntax_error(sql: str, word: str, hint: str | None) -> None:

@@ -45,7 +45,7 @@ def create(cursor: Cursor) -> Statement:
         cursor.index -= 1
     if cursor.accept("VIEW"):
         _view(cursor)
-        raise UnsupportedForm("CREATE VIEW", cursor.span_from(start))
+        raise cursor.refused("CREATE VIEW", start)
     if cursor.accept("FUNCTION"):
         _function(cursor)
         raise UnsupportedForm("CREATE FUNCTION", cursor.span_from(start))

@@ -129,6 +129,13 @@ class Cursor:
         message = f"Expected {wanted}, but {found}." if token.kind is TokenKind.END else f"Expected {wanted}, {found}."
         return BergError(ErrorCode.SYNTAX, message, span=token_span(token), hint=hint)
 
+    def refused(self, form: str, start: int) -> BergError | UnsupportedForm:
+        """The refusal of a form that was read whole from ``start``; a syntax error if more follows."""
+        span = self.span_from(start)
+        while self.accept(";"):
+            pass
+        return UnsupportedForm(form, span) if self.at_end else self.expected((END_OF_STATEMENT,))
+
     def error(self, message: str, span: Span | None = None, hint: str | None = None) -> BergError:
         return BergError(ErrorCode.SYNTAX, message, span=span or token_span(self.token), hint=hint)
 

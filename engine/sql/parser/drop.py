@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import Cursor
 from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.catalogs import DropCatalog
 from bergsql.engine.sql.statements.databases import DropDatabase
@@ -45,4 +45,4 @@ def drop(cursor: Cursor) -> Statement:
             )
     cursor.if_exists()
     cursor.name(f"the name of a {what.lower()}")
-    raise UnsupportedForm(f"DROP {what}", cursor.span_from(start))
+    raise cursor.refused(f"DROP {what}", start)

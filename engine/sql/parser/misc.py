@@ -18,7 +18,7 @@ def call(cursor: Cursor) -> NoReturn:
     if not cursor.accept(")"):
         cursor.index -= 1
         cursor.list_of(lambda: _argument(cursor))
-    raise UnsupportedForm("CALL", cursor.span_from(start))
+    raise cursor.refused("CALL", start)
 
 
 def _argument(cursor: Cursor) -> None:
@@ -32,7 +32,7 @@ def truncate(cursor: Cursor) -> NoReturn:
     start = cursor.token.start
     cursor.expect("TRUNCATE", "TABLE")
     cursor.name("the name of a table")
-    raise UnsupportedForm("TRUNCATE TABLE", cursor.span_from(start))
+    raise cursor.refused("TRUNCATE TABLE", start)
 
 
 def analyze(cursor: Cursor) -> NoReturn:
@@ -81,7 +81,7 @@ def load(cursor: Cursor) -> NoReturn:
     cursor.identifier("the name of a module")
     if cursor.accept("WITH"):
         cursor.options()
-    raise UnsupportedForm("LOAD MODULE", cursor.span_from(start))
+    raise cursor.refused("LOAD MODULE", start)
 
 
 def unload(cursor: Cursor) -> NoReturn:
@@ -89,7 +89,7 @@ def unload(cursor: Cursor) -> NoReturn:
     start = cursor.token.start
     cursor.expect("UNLOAD", "MODULE")
     cursor.identifier("the name of a module")
-    raise UnsupportedForm("UNLOAD MODULE", cursor.span_from(start))
+    raise cursor.refused("UNLOAD MODULE", start)
 
 
 def stop(cursor: Cursor) -> NoReturn:
@@ -99,7 +99,7 @@ def stop(cursor: Cursor) -> NoReturn:
     cursor.string("the job's id in quotes")
     while cursor.accept("WITH"):
         cursor.expect_any("SAVEPOINT", "DRAIN")
-    raise UnsupportedForm("STOP JOB", cursor.span_from(start))
+    raise cursor.refused("STOP JOB", start)
 
 
 def cache(cursor: Cursor) -> NoReturn:
@@ -108,7 +108,7 @@ def cache(cursor: Cursor) -> NoReturn:
     verb = cursor.expect_any("CACHE", "UNCACHE", "CLEAR")
     if verb == "CLEAR":
         cursor.expect("CACHE")
-        raise UnsupportedForm("CLEAR CACHE", cursor.span_from(start))
+        raise cursor.refused("CLEAR CACHE", start)
     cursor.accept("LAZY")
     cursor.expect("TABLE")
     cursor.if_exists()
@@ -118,7 +118,7 @@ def cache(cursor: Cursor) -> NoReturn:
             cursor.options()
         if cursor.accept("AS") or at_query(cursor):
             parse_query(cursor)
-    raise UnsupportedForm(f"{verb} TABLE", cursor.span_from(start))
+    raise cursor.refused(f"{verb} TABLE", start)
 
 
 def refresh(cursor: Cursor) -> NoReturn:
@@ -134,7 +134,7 @@ def refresh(cursor: Cursor) -> NoReturn:
         cursor.advance()
     else:
         cursor.name("the name of a table")
-    raise UnsupportedForm(f"{verb} TABLE", cursor.span_from(start))
+    raise cursor.refused(f"{verb} TABLE", start)
 
 
 def comment(cursor: Cursor) -> NoReturn:
@@ -146,7 +146,7 @@ def comment(cursor: Cursor) -> NoReturn:
     cursor.expect("IS")
     if not cursor.accept("NULL"):
         cursor.string("a comment in quotes")
-    raise UnsupportedForm(f"COMMENT ON {what}", cursor.span_from(start))
+    raise cursor.refused(f"COMMENT ON {what}", start)
 
 
 def refused(cursor: Cursor) -> NoReturn:

@@ -20,6 +20,7 @@ def explain(cursor: Cursor) -> Statement:
     """``EXPLAIN [PLAN FOR | detail, … | EXTENDED …] statement``."""
     from bergsql.engine.sql.parser import statement_at
 
+    start = cursor.token.start
     cursor.expect("EXPLAIN")
     mode = ""
     if cursor.accept("PLAN", "FOR"):
@@ -34,7 +35,8 @@ def explain(cursor: Cursor) -> Statement:
     if cursor.at("STATEMENT", "SET"):
         from bergsql.engine.sql.parser.sets import statement_set
 
-        return Explain(statement_set(cursor), mode)
+        statement_set(cursor)
+        raise cursor.refused("EXPLAIN STATEMENT SET", start)
     if cursor.at_end:
         raise cursor.expected((*_MODES, *_DETAILS), "a statement")
     return Explain(statement_at(cursor, whole=False), mode)

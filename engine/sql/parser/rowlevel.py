@@ -35,9 +35,8 @@ def merge(cursor: Cursor) -> NoReturn:
         raise cursor.expected(("WHEN",))
     while cursor.accept("WHEN"):
         _when(cursor)
-    if not cursor.ends():
-        cursor.expect_end("WHEN")
-    raise UnsupportedForm("MERGE INTO", cursor.span_from(start))
+    cursor.expect_end("WHEN")
+    raise cursor.refused("MERGE INTO", start)
 
 
 def _alias(cursor: Cursor, following: str) -> None:
@@ -94,7 +93,7 @@ def update(cursor: Cursor) -> NoReturn:
     cursor.expect("SET")
     _assignments(cursor, ("WHERE", "FROM"))
     _where(cursor)
-    raise UnsupportedForm("UPDATE", cursor.span_from(start))
+    raise cursor.refused("UPDATE", start)
 
 
 def delete(cursor: Cursor) -> NoReturn:
@@ -105,7 +104,7 @@ def delete(cursor: Cursor) -> NoReturn:
     _hint(cursor)
     _alias(cursor, "WHERE")
     _where(cursor)
-    raise UnsupportedForm("DELETE FROM", cursor.span_from(start))
+    raise cursor.refused("DELETE FROM", start)
 
 
 def upsert(cursor: Cursor) -> NoReturn:

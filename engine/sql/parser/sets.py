@@ -6,17 +6,14 @@ from typing import NoReturn
 
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.insert import insert
-from bergsql.engine.sql.statements.base import Statement, Unsupported
 
 _SET_FORM = "A statement set"
 
 
-def statement_set(cursor: Cursor) -> Statement:
-    """``STATEMENT SET BEGIN insert; … END``."""
-    start = cursor.token.start
+def statement_set(cursor: Cursor) -> None:
+    """Read ``STATEMENT SET BEGIN insert; … END``."""
     cursor.expect("STATEMENT", "SET", "BEGIN")
     _inserts(cursor)
-    return Unsupported(_SET_FORM, cursor.span_from(start))
 
 
 def _inserts(cursor: Cursor) -> None:
@@ -41,8 +38,7 @@ def begin(cursor: Cursor) -> NoReturn:
     if cursor.accept("STATEMENT"):
         cursor.expect("SET", ";")
         _inserts(cursor)
-        _finish(cursor)
-        raise UnsupportedForm(_SET_FORM, cursor.span_from(start))
+        raise cursor.refused(_SET_FORM, start)
     raise UnsupportedForm("A BEGIN … END block", cursor.span_from(start))
 
 
@@ -52,8 +48,7 @@ def execute(cursor: Cursor) -> NoReturn:
     cursor.expect("EXECUTE")
     if cursor.at("STATEMENT"):
         statement_set(cursor)
-        _finish(cursor)
-        raise UnsupportedForm(_SET_FORM, cursor.span_from(start))
+        raise cursor.refused(_SET_FORM, start)
     if cursor.accept("PLAN"):
         cursor.string("a path in quotes")
         form = "EXECUTE PLAN"
@@ -83,14 +78,9 @@ def compile_plan(cursor: Cursor) -> NoReturn:
         statement_set(cursor)
     else:
         insert(cursor)
-    raise UnsupportedForm("COMPILE PLAN", cursor.span_from(start))
+    raise cursor.refused("COMPILE PLAN", start)
 
 
 def end(cursor: Cursor) -> NoReturn:
     """An END without its BEGIN."""
     raise cursor.error("END closes a statement set, and none is open.", cursor.token.span)
-
-
-def _finish(cursor: Cursor) -> None:
-    cursor.accept(";")
-    cursor.expect_end()

@@ -284,7 +284,8 @@ def column(
     at = cursor.token.start
     kind = parse_type_tokens(cursor)
     if kind.kind in (Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME):
-        raise BergError(ErrorCode.TYPE, "A column cannot have the type INTERVAL.", span=cursor.span_from(at))
+        span = cursor.span_from(at)
+        raise BergError(ErrorCode.TYPE, f"A column cannot be of type {cursor.text[span.start : span.end]}.", span=span)
     return _column_rest(cursor, name, span, kind, keys)
 
 
