@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import BinaryIO, Protocol
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
@@ -106,6 +107,14 @@ class Storage(Protocol):
 
     def fsync_dir(self, path: str) -> None:
         """Make the names in a directory durable."""
+        ...
+
+    def turn(self, path: str) -> AbstractContextManager[None]:
+        """Wait, for a short while, until nobody else is inside a ``turn`` of the directory ``path``.
+
+        A courtesy among writers that would otherwise make each other fail; nothing may depend on it. It does nothing
+        where the file system has no locks, and gives up waiting when somebody is inside for long.
+        """
         ...
 
     def local_path(self, path: str) -> str:

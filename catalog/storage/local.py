@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EEXIST, EMLINK, ENOSPC, ENOTEMPTY, ENOTSUP, EPERM, EROFS, EXDEV
 from pathlib import Path
+from time import monotonic, sleep
 from typing import BinaryIO
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import FileExists, FileMissing, strip_scheme
 
+_PATIENCE = 1.0
+"""Seconds that a writer waits for its turn."""
 _NO_LINKS = frozenset({EPERM, ENOTSUP, EMLINK})
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
@@ -150,8 +153,39 @@ class LocalStorage:
         with _errors_of(path, "sync"):
             _fsync(strip_scheme(path), _DIRECTORY)
 
+    @contextmanager
+    def turn(self, path: str) -> Iterator[None]:
+        try:
+            fd = os.open(strip_scheme(path), _DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            yield
+            return
+        try:
+            _wait_for_lock(fd)
+            yield
+        finally:
+            os.close(fd)  # which gives the lock back, as the end of the process would
+
     def local_path(self, path: str) -> str:
         return strip_scheme(path)
+
+
+def _wait_for_lock(fd: int) -> None:
+    """Lock a directory against other processes; without the lock when it cannot be had, or not in time."""
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:
+        return
+    deadline = monotonic() + _PATIENCE
+    while monotonic() < deadline:
+        try:
+            flock(fd, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            sleep(0.001)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _write_all(fd: int, data: bytes) -> None:

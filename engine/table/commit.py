@@ -91,7 +91,7 @@ def run_attempts(
     properties = CommitProperties.of(metadata.properties, metadata.location)
     maker = SnapshotWriter(storage, producer, properties)
     try:
-        committed = _retried(lambda: _commit(attempt(maker)), maker.drop_attempt, properties)
+        committed = _retried(lambda: _commit(maker, attempt, storage, properties), maker.drop_attempt, properties)
     except CommitStateUnknown as unknown:
         return _find_out(catalog, ident, properties, maker.snapshot_id, unknown)
     except BaseException as failure:
@@ -107,8 +107,15 @@ def run_attempts(
     return committed
 
 
-def _commit(attempt: Attempt) -> Committed:
-    return Committed(attempt.commit(), attempt.snapshot)
+def _commit(
+    maker: SnapshotWriter,
+    attempt: Callable[[SnapshotWriter], Attempt],
+    storage: Storage,
+    properties: CommitProperties,
+) -> Committed:
+    with storage.turn(properties.metadata_location):
+        made = attempt(maker)
+        return Committed(made.commit(), made.snapshot)
 
 
 def commit_updates(

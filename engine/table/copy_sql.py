@@ -23,6 +23,7 @@ from bergsql.catalog.metadata.types import (
 )
 from bergsql.engine.table.column_names import WrittenColumn, leaves, literal, quote, written_columns
 from bergsql.engine.table.partition_sql import Partitioned, PartitionKey, with_partition_keys
+from bergsql.engine.table.projection import duckdb_type
 from bergsql.engine.table.properties import WriteProperties
 
 if TYPE_CHECKING:
@@ -62,9 +63,10 @@ def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec) -> Rows:
     if not columns:
         raise BergError(ErrorCode.INVALID, "The table has no columns that a file could hold.")
     names = {c.field.field_id: c.name for c in columns}
+    # The casts do nothing to rows of the right types; others would make a file that no reader understands.
     given = [f"c{i}" for i in range(len(schema.fields))]
     items = [
-        f"{_checked(c, f)} AS {quote(names[f.field_id])}"
+        f"{_checked(f'CAST({c} AS {duckdb_type(f.type)})', f)} AS {quote(names[f.field_id])}"
         for c, f in zip(given, schema.fields, strict=True)
         if f.field_id in names
     ]

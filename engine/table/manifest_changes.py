@@ -48,7 +48,7 @@ class ManifestWriter:
         metadata: TableMetadata,
         sequence_number: int,
     ) -> ManifestFile:
-        """Write one manifest, durably; what a manifest list says of it."""
+        """Write one manifest, which is not durable yet; what a manifest list says of it."""
         spec = metadata.spec_by_id(spec_id)
         if spec is None:
             raise BergError(ErrorCode.CORRUPT, f"The table has no partition spec {spec_id}.")
@@ -57,7 +57,7 @@ class ManifestWriter:
         path = f"{self.location}/{self.commit_id}-m{self._count}.avro"
         self._count += 1
         self.paths.append(path)
-        self.storage.write_new(path, data)
+        self.storage.write_new(path, data, fsync=False)
         return describe_manifest(
             path,
             data,

@@ -65,7 +65,7 @@ class WriteProperties:
         codec = read.one_of("write.parquet.compression-codec", "zstd", CODECS)
         prefix = "write.metadata.metrics.column."
         return WriteProperties(
-            location=_data_location(properties, table_location),
+            location=data_location(properties, table_location),
             codec=codec,
             level=read.level("write.parquet.compression-level", codec),
             target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
@@ -116,7 +116,8 @@ class CommitProperties:
         )
 
 
-def _data_location(properties: Mapping[str, str], table_location: str) -> str:
+def data_location(properties: Mapping[str, str], table_location: str) -> str:
+    """The directory of a table's data files, without a trailing slash."""
     given = properties.get("write.data.path") or properties.get("write.folder-storage.path")
     return (given or f"{table_location}/data").rstrip("/")
 

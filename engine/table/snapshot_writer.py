@@ -11,10 +11,11 @@ from uuid import uuid4
 from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.snapshots import Snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestFile
+from bergsql.engine.table.durable import directories_of, make_durable
 from bergsql.engine.table.manifest_changes import ManifestWriter, at_sequence_number, merge, take_away
 from bergsql.engine.table.manifest_writing import encode_manifest_list
 from bergsql.engine.table.manifests import read_manifest_list
-from bergsql.engine.table.properties import CommitProperties
+from bergsql.engine.table.properties import CommitProperties, data_location
 from bergsql.engine.table.summary import Tally
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class SnapshotWriter:
         self._attempts = 0
         self._lists: list[str] = []
         self._listed: set[str] = set()
+        self._durable: set[str] = set()
         self._added: list[ManifestFile] | None = None
         self._manifests = ManifestWriter(storage, properties.metadata_location, self._commit_id, self.snapshot_id)
 
@@ -57,6 +59,7 @@ class SnapshotWriter:
         path = self._write_list(
             encode_manifest_list(manifests, self.snapshot_id, parent_id, sequence_number, version, first_row_id)
         )
+        self._make_durable(metadata)
         return Snapshot(
             snapshot_id=self.snapshot_id,
             parent_id=parent_id,
@@ -93,9 +96,21 @@ class SnapshotWriter:
         location = self._properties.metadata_location
         path = f"{location}/snap-{self.snapshot_id}-{self._attempts}-{self._commit_id}.avro"
         self._lists.append(path)
-        self._storage.write_new(path, data)
-        self._storage.fsync_dir(location)
+        self._storage.write_new(path, data, fsync=False)
         return path
+
+    def _make_durable(self, metadata: TableMetadata) -> None:
+        """Sync all that the snapshot refers to and that is new: the data files once, in the first attempt."""
+        paths = [*self._manifests.paths, *self._lists]
+        new = [p for p in paths if p not in self._durable]
+        directories = {self._properties.metadata_location}
+        if not self._durable:
+            data = [f.path for f in self._producer.files]
+            outside = data_location(metadata.properties, metadata.location).rpartition("/")[0]
+            directories |= directories_of(data, metadata.location) | directories_of(data, outside)
+            new += data
+        make_durable(self._storage, new, sorted(directories))
+        self._durable.update(paths)
 
     def drop_attempt(self) -> None:
         """Delete what the last attempt wrote for it alone."""

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError
 from bergsql.catalog.storage.base import FileMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bergsql.catalog.storage.base import Storage
 
-T = TypeVar("T")
-
-_FEW = 8
-"""So many syncs are done one after the other; more of them by some threads at once."""
 _LONGEST_NAME = 255
 """Bytes that a name in a path may have on the usual file systems."""
 
@@ -66,24 +60,9 @@ class Staging:
         self._placed.append(path)
         return path
 
-    def settle(self) -> None:
-        """Make all placed files durable, and the names of them; remove what was in the making."""
-        storage = self._storage
-        # Before the syncs: behind one, removing a directory waits for the file system's journal.
-        storage.delete_tree(self.directory)
-        _for_all(storage.fsync_file, self._placed)
-        _for_all(storage.fsync_dir, self._directories())
-
-    def _directories(self) -> list[str]:
-        """The directories that got a name: those of files and those above them, up to where all was there before."""
-        top = min(self._made, key=len).rpartition("/")[0] if self._made else self._location
-        found: set[str] = set()
-        for path in self._placed:
-            directory = path.rpartition("/")[0]
-            while directory not in found and len(directory) >= len(top):
-                found.add(directory)
-                directory = directory.rpartition("/")[0]
-        return sorted(found)
+    def finish(self) -> None:
+        """Remove what was in the making. The placed files are not durable yet: a commit makes them so."""
+        self._storage.delete_tree(self.directory)
 
     def discard(self) -> None:
         """Delete everything again, directories that were made for it too. For a statement that failed."""
@@ -129,16 +108,3 @@ def _shortened(name: str) -> str:
     from hashlib import sha256
 
     return f"{name[:150]}~{sha256(name.encode()).hexdigest()[:32]}"
-
-
-def _for_all(action: Callable[[T], object], items: list[T]) -> None:
-    """Do something for all items, the first failure raised after all is done."""
-    if len(items) <= _FEW:
-        for item in items:
-            action(item)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(max_workers=_FEW) as pool:
-        for _ in pool.map(action, items):
-            pass

@@ -20,6 +20,7 @@ from bergsql.engine.table.many_partitions import TooManyPartitions, copy_in_port
 from bergsql.engine.table.properties import WriteProperties
 from bergsql.engine.table.staging import Staging
 from bergsql.engine.table.statistics import DuckStatistics, FileStatistics, StatisticsReader
+from bergsql.engine.table.transcode import INTERIM_CODEC, Transcoder
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -59,7 +60,7 @@ def write_rows(
     storage: Storage,
     properties: Mapping[str, str] | None = None,
 ) -> Written:
-    """Write the rows of a query as data files of a table, durably, without committing them.
+    """Write the rows of a query as data files of a table, without committing them or making them durable.
 
     ``select_sql`` gives the table's columns in order, in DuckDB's types for them; ``variables`` are what it reads with
     ``getvariable``. ``properties`` go before the table's own. On any failure, an interruption too, no file stays.
@@ -74,7 +75,7 @@ def write_rows(
     try:
         set_variables(cursor, variables)
         written = _Writer(cursor, staging, storage, metadata, settings, rows).write()
-        staging.settle()
+        staging.finish()
     except duckdb.Error as error:
         staging.discard()
         raise _null_error(error) or error from None
@@ -113,6 +114,7 @@ class _Writer:
         self._settings = settings
         self._rows = rows
         self._statistics = StatisticsReader(rows.columns, settings)
+        self._transcoder = Transcoder.needed(metadata.schema, settings)
         self._files = FileList()
         self._count = 0
 
@@ -137,7 +139,8 @@ class _Writer:
         self._take_results()
 
     def _run(self, source: str, local: str) -> None:
-        self._cursor.execute(copy_statement(self._rows, source, local, self._settings, self._settings.codec))
+        codec = self._settings.codec if self._transcoder is None else INTERIM_CODEC
+        self._cursor.execute(copy_statement(self._rows, source, local, self._settings, codec))
 
     def _take_results(self) -> None:
         """Place the files of the COPY that just ran, some at a time."""
@@ -153,9 +156,14 @@ class _Writer:
             statistics = self._statistics.read(c.statistics)
             if c.path in bounds:
                 _complete(statistics, bounds[c.path])
-            self._place(c, statistics, offsets.get(c.path, (FIRST_ROW_GROUP,)))
+            size, split_offsets = c.size, offsets.get(c.path, (FIRST_ROW_GROUP,))
+            if self._transcoder is not None:
+                again = self._transcoder.rewrite(c.path)
+                size, split_offsets = again.size, again.split_offsets
+                statistics.column_sizes.update(again.column_sizes)
+            self._place(c, size, statistics, split_offsets)
 
-    def _place(self, c: _Copied, statistics: FileStatistics, split_offsets: tuple[int, ...]) -> None:
+    def _place(self, c: _Copied, size: int, statistics: FileStatistics, split_offsets: tuple[int, ...]) -> None:
         partition = tuple(
             None if key is None or (text := c.keys[key.column]) is None else key.decode(text) for key in self._rows.keys
         )
@@ -166,7 +174,7 @@ class _Writer:
             DataFile(
                 path,
                 c.rows,
-                c.size,
+                size,
                 partition=partition,
                 spec_id=spec.spec_id,
                 column_sizes=statistics.column_sizes,
