@@ -82,8 +82,7 @@ def bind_function(
     from bergsql.engine.plan.expressions import bind
 
     bound = [bind(a, context) for a in arguments]
-    result = apply_scalar(function, name, bound, context, span, [span_of(a) for a in arguments])
-    return result
+    return apply_scalar(function, name, bound, context, span, [span_of(a) for a in arguments])
 
 
 def apply_scalar(
@@ -239,7 +238,7 @@ def _takes(code: str, kind: Kind, context: Context) -> bool:
 
 # --- calls that have a node of their own ------------------------------------------------------------------------------
 
-_NAMELESS = {
+_NAMELESS: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "current_date",
     exp.CurrentTimestamp: "current_timestamp",
     exp.CurrentTime: "current_time",

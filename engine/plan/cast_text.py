@@ -24,7 +24,7 @@ _SHORT_DAY = f"'^{BLANKS}([0-9]{{4,7}}(?:-[0-9]{{1,2}})?){BLANKS}$'"
 _STAMP = f"'^{BLANKS}[0-9]{{4,7}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:[ T].*)?{BLANKS}$'"
 
 
-def from_text(sql: str, to: DataType, context: Context, *, strict: bool) -> str | None:
+def from_text(sql: str, to: DataType, *, strict: bool) -> str | None:
     """Text read as ``to``. What does not read is NULL, or an error when ``strict``."""
     read = _reader(sql, to)
     if read is None or not strict or to.kind in (Kind.BYTES, Kind.BINARY):
@@ -85,7 +85,7 @@ def _whole_day(x: str, otherwise: str) -> str:
 
 def to_text(sql: str, source: DataType, to: DataType, context: Context) -> str | None:
     """``sql`` written as text; a CHAR is padded, it and a VARCHAR are cut to their length (flink)."""
-    written = _written(sql, source, context, nested=False)
+    written = _written(sql, source, context)
     if written is None:
         return None
     if to.kind is Kind.CHAR:
@@ -95,7 +95,7 @@ def to_text(sql: str, source: DataType, to: DataType, context: Context) -> str |
     return written
 
 
-def _written(sql: str, source: DataType, context: Context, *, nested: bool) -> str | None:
+def _written(sql: str, source: DataType, context: Context) -> str | None:
     kind = source.kind
     if kind in TEXTS:
         return sql
@@ -124,7 +124,7 @@ def _item(sql: str, type_: DataType, context: Context) -> str:
     null = "null" if context.spark else "NULL"
     if type_.kind is Kind.NULL:
         return f"'{null}'"
-    return f"coalesce({_written(sql, type_, context, nested=True)}, '{null}')"
+    return f"coalesce({_written(sql, type_, context)}, '{null}')"
 
 
 def _array_text(sql: str, source: DataType, context: Context) -> str:

@@ -1,8 +1,8 @@
 """CAST: what a value of one type becomes as another, in each flavour.
 
-Spark with ANSI off never fails: what does not fit is NULL, integers wrap, a fraction is cut off. Flink fails on text that
-does not read, and else does as Spark. DuckDB rounds where both cut off, raises where both wrap, reads more text than
-they do, and writes doubles and timestamps differently: those casts are spelt out, the rest are DuckDB's own.
+Spark with ANSI off never fails: what does not fit is NULL, integers wrap, a fraction is cut off. Flink fails on text
+that does not read, and else does as Spark. DuckDB rounds where both cut off, raises where both wrap, reads more text
+than they do, and writes doubles and timestamps differently: those casts are spelt out, the rest are DuckDB's own.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _convert(
     if to.kind in TEXTS:
         return cast_text.to_text(sql, source, to, context)
     if source.kind in TEXTS:
-        return cast_text.from_text(sql, to, context, strict=strict)
+        return cast_text.from_text(sql, to, strict=strict)
     if to.kind in INTEGERS:
         return _to_integer(sql, source.kind, to.kind, context, safe=safe, volatile=volatile)
     if to.kind in FLOATS:

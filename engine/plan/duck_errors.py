@@ -26,14 +26,14 @@ _SQL_TYPES = {
     "BLOB": "BYTES",
 }
 
-_RULES: tuple[tuple[str, ErrorCode, Callable[[re.Match[str]], str]], ...] = (
+_RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] = (
     (
         r"Could not convert string '(.*)' to (\w+)",
         ErrorCode.TYPE,
         lambda m: f"'{m[1]}' cannot be cast to {_type(m[2])}.",
     ),
     (
-        r"(?:invalid (?:date|timestamp|time) field format|(?:date|timestamp|time) field value out of range)[^\"]*\"(.*?)\"",
+        r"(?:date|timestamp|time) field (?:format|value out of range)[^\"]*\"(.*?)\"",
         ErrorCode.TYPE,
         lambda m: f"'{m[1]}' is no date or time that can be read.",
     ),
@@ -48,11 +48,11 @@ _RULES: tuple[tuple[str, ErrorCode, Callable[[re.Match[str]], str]], ...] = (
         lambda m: f"The value {m[1]} does not fit into {m[2]}.",
     ),
     (r"Overflow in (\w+)", ErrorCode.EXECUTION, lambda m: f"A number became too large in a {m[1]}."),
-    (r"[Dd]ivision by zero", ErrorCode.EXECUTION, lambda m: "Division by zero."),
+    (r"[Dd]ivision by zero", ErrorCode.EXECUTION, "Division by zero."),
     (
         r"More than one row returned by a subquery",
         ErrorCode.EXECUTION,
-        lambda m: "A subquery that is a value gave more than one row.",
+        "A subquery that is a value gave more than one row.",
     ),
     (
         r"column \"?(.+?)\"? must appear in the GROUP BY clause",
@@ -67,14 +67,14 @@ _RULES: tuple[tuple[str, ErrorCode, Callable[[re.Match[str]], str]], ...] = (
     (
         r"failed to (?:allocate|pin)|could not allocate|Out of Memory",
         ErrorCode.EXECUTION,
-        lambda m: "The query needs more memory than engine.memory-limit allows.",
+        "The query needs more memory than engine.memory-limit allows.",
     ),
     (
         r"[Ii]nvalid regular expression|Failed to compile regex",
         ErrorCode.INVALID,
-        lambda m: "This is no regular expression that can be read.",
+        "This is no regular expression that can be read.",
     ),
-    (r"maximum expression depth|stack overflow", ErrorCode.INVALID, lambda m: "The query is nested too deeply."),
+    (r"maximum expression depth|stack overflow", ErrorCode.INVALID, "The query is nested too deeply."),
     (r"Unknown TimeZone '(.*?)'", ErrorCode.INVALID, lambda m: f"There is no time zone '{m[1]}'."),
 )
 
@@ -97,7 +97,7 @@ def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergEr
     for pattern, code, message_of in _RULES:
         found = re.search(pattern, text if "\n" not in pattern else first)
         if found:
-            message = message_of(found)
+            message = message_of if isinstance(message_of, str) else message_of(found)
             return BergError(code, message, span=_find_quoted(message, plan), hint=_hint(error))
     return BergError(_code(error), _sentence(first), hint=_hint(error))
 

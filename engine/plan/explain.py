@@ -42,8 +42,9 @@ def _size(count: int) -> str:
     if count < 1024:
         return f"{count} bytes"
     size = float(count)
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
+    units = ["KiB", "MiB", "GiB", "TiB"]
+    size /= 1024
+    while size >= 1024 and len(units) > 1:
         size /= 1024
-        if size < 1024:
-            break
-    return f"{size:.1f} {unit}"
+        del units[0]
+    return f"{size:.1f} {units[0]}"

@@ -58,7 +58,7 @@ def fold_cast(
     if isinstance(value, bool):
         return UNFOLDED
     if isinstance(value, int) and source.kind in INTEGERS:
-        return _from_integer(value, to, context, safe=safe)
+        return _from_integer(value, to, safe=safe)
     if isinstance(value, Decimal):
         return _from_decimal(value, to)
     if isinstance(value, float) and to.kind is Kind.DOUBLE and source.kind is Kind.FLOAT:
@@ -111,7 +111,7 @@ def _rounded(value: Decimal, to: DataType) -> Decimal | None:
     return rounded if abs(rounded) < Decimal(10) ** ((to.precision or 38) - (to.scale or 0)) else None
 
 
-def _from_integer(value: int, to: DataType, context: Context, *, safe: bool) -> object:
+def _from_integer(value: int, to: DataType, *, safe: bool) -> object:
     if to.kind in INTEGERS:
         cut = wrap_int(value, to.kind)
         return None if safe and cut != value else cut

@@ -15,7 +15,7 @@ from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
 from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
 from bergsql.engine.plan.read_hints import check_hints
-from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation, ViewRelation
+from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of, table_name_span
 from bergsql.engine.sql.type_names import from_iceberg
@@ -90,7 +90,7 @@ def alias_of(node: exp.Expr) -> tuple[str | None, list[exp.Expr]]:
     return (str(name.this) if name is not None else None), list(alias.args.get("columns") or [])
 
 
-def _bind_table(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
     if isinstance(node.this, exp.Anonymous):
         from bergsql.engine.plan.table_functions import bind_table_function
 

@@ -4,8 +4,8 @@ Measured on 20 million rows: ``a + b`` 1.9 ns a row, ``coalesce(TRY(a + b), wrap
 wider type 6.5 ns. TRY costs little because DuckDB falls back row by row only in a vector that overflowed. TRY refuses
 volatile operands (``rand()``, ``error()``): those wrap always.
 
-A chain such as ``a + b * c`` is tried as a whole and wrapped as a whole (:data:`Ring`): trying each step would write its
-operands twice, and text that doubles with every operator.
+A chain such as ``a + b * c`` is tried as a whole and wrapped as a whole (:data:`Ring`): trying each step would write
+its operands twice, and text would double with every operator.
 """
 
 from __future__ import annotations

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_UPPER = frozenset({"regexp_like", "ceil", "floor", "rank", "dense_rank", "percent_rank"})
+_UPPER = frozenset(
+    "regexp_like ceil floor rank dense_rank percent_rank sqrt cbrt exp expm1 log log10 log2 power signum degrees "
+    "radians sin cos tan cot asin acos atan atan2 sinh cosh tanh pi e".split()
+)
 _PATTERN = "yyyy-MM-dd HH:mm:ss"
 _DEFAULTS = {
     "regexp_replace": ("", "", "", "1"),
@@ -17,6 +20,7 @@ _DEFAULTS = {
     "sort_array": ("", "true"),
     "lag": ("", "1", "NULL"),
     "lead": ("", "1", "NULL"),
+    "months_between": ("", "", "true"),
     "lpad": ("", "", " "),
     "rpad": ("", "", " "),
 }
@@ -26,7 +30,7 @@ _DEFAULTS = {
 def call_text(name: str, arguments: Sequence[str], distinct: bool = False) -> str:
     """Spark's text of a call."""
     key = name.lower()
-    written = list(arguments)
+    written = ["E()", *arguments] if key == "log" and len(arguments) == 1 else list(arguments)
     if written:
         written += _DEFAULTS.get(key, ())[len(written) :]
     shown = key.upper() if key in _UPPER else key

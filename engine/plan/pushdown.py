@@ -42,13 +42,14 @@ def _value(bound: Bound, column: DataType) -> object:
     if kind is Kind.DECIMAL and isinstance(value, int | Decimal):
         return _decimal(Decimal(value), column.scale or 0)
     if kind in FLOATS and isinstance(value, int | float | Decimal):
-        return float(value) if abs(value) < 1 << 53 else _UNUSABLE
+        number = float(value)
+        return number if abs(number) < 1 << 53 else _UNUSABLE
     if (kind in TEXTS and isinstance(value, str)) or (kind in BINARIES and isinstance(value, bytes)):
         return value
     if kind is Kind.DATE and isinstance(value, date) and not isinstance(value, datetime):
         return value
     if kind in STAMPS and bound.type.kind is kind:
-        wide = 6 < (column.precision or 6)
+        wide = (column.precision or 6) > 6
         if isinstance(value, datetime) and not wide:
             return value.replace(tzinfo=UTC) if kind is Kind.TIMESTAMP_LTZ else value
         if isinstance(value, int) and wide and (bound.type.precision or 6) > 6:

@@ -104,7 +104,7 @@ def _in_scope(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) 
         sources = scope.source(parts[:taken])
         columns = [c for s in sources for c in s.columns if scope.same(c.name, parts[taken])]
         if len(columns) > 1:
-            raise _ambiguous(scope, parts[: taken + 1], sources, spans)
+            raise _ambiguous(parts[: taken + 1], sources, spans)
         if columns:
             return column_of(columns[0], parts[taken]), taken + 1
         if sources:
@@ -117,7 +117,7 @@ def _in_scope(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) 
         return column_of(merged, parts[0]), 1
     found = [c for s in scope.sources for c in s.columns if scope.same(c.name, parts[0])]
     if len(found) > 1:
-        raise _ambiguous(scope, parts[:1], [s for s in scope.sources if any(c in found for c in s.columns)], spans)
+        raise _ambiguous(parts[:1], [s for s in scope.sources if any(c in found for c in s.columns)], spans)
     return (column_of(found[0], parts[0]), 1) if found else None
 
 
@@ -131,7 +131,7 @@ def _span(spans: Sequence[Span | None], last: int) -> Span | None:
     return Span(first.start, end.end) if first and end else end or first
 
 
-def _ambiguous(scope: Scope, parts: Sequence[str], sources: list[Source], spans: Sequence[Span | None]) -> BergError:
+def _ambiguous(parts: Sequence[str], sources: list[Source], spans: Sequence[Span | None]) -> BergError:
     names = [s.names[-1] for s in sources if s.names]
     where = f": it is in {' and in '.join(names)}" if len(set(names)) > 1 else ""
     return BergError(

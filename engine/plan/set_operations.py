@@ -69,7 +69,9 @@ def _combine(
                 f"CAST(… AS {x}) makes them equal.",
             )
         columns.append(OutputColumn(a.name, shared, a.nullable or b.nullable))
-    return BoundQuery(f"{_side(left, columns, planner)} {word} {_side(right, columns, planner)}", columns, left.outer + right.outer)
+    return BoundQuery(
+        f"{_side(left, columns, planner)} {word} {_side(right, columns, planner)}", columns, left.outer + right.outer
+    )
 
 
 def _side(query: BoundQuery, columns: list[OutputColumn], planner: Planner) -> str:

@@ -11,7 +11,7 @@ _CHEAP = re.compile(rf"{_ATOM}|CAST\({_ATOM} AS \w+(?:\([\d,]+\))?\)")
 
 
 def is_cheap(sql: str) -> bool:
-    """True for a column, a lambda's variable, a literal, or a cast of one: what may stand several times in an expression."""
+    """True for a column, a lambda's variable, a literal, or a cast of one: what may be written several times."""
     return _CHEAP.fullmatch(sql) is not None
 
 

@@ -1,7 +1,7 @@
 """Dates, times and time zones as text, read while planning.
 
-Spark's forms are wide (``2024``, ``2024-1``, ``2024-01-02T03:04``, a zone behind); Flink's are those with all parts. Text
-that is none of them has no value: NULL in Spark, an error in Flink.
+The forms are Spark's wide ones (``2024``, ``2024-1``, ``2024-01-02T03:04``, a zone behind). Text that is none of them
+has no value: NULL in Spark, an error in Flink.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import lru_cache
 
 _DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*", re.DOTALL)
 _STAMP = re.compile(
-    r"\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?\s*(\S.*?)?)?)?)?\s*",
+    r"\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
+    r"(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?\s*(\S.*?)?)?)?)?\s*",
     re.DOTALL,
 )
 _TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d+))?)?\s*")

@@ -85,20 +85,20 @@ def _decimal_average(total: str, count: str, source: DataType, to: DataType, con
     return decimal_operation("/", (a, a.type), (b, b.type), to, context)
 
 
-def _count(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _count(call: Call, arguments: list[Bound], context: Context) -> str:
     if len(arguments) == 1:
         one = arguments[0]
         return call("count", one.sql) if one.type.kind is not Kind.NULL else "CAST(0 AS BIGINT)"
     # Rows where none is NULL.
-    whole = f"CASE WHEN {' AND '.join(f'{a.sql} IS NOT NULL' for a in arguments)} THEN ({', '.join(a.sql for a in arguments)}) END"
-    return call("count", whole)
+    there = " AND ".join(f"{a.sql} IS NOT NULL" for a in arguments)
+    return call("count", f"CASE WHEN {there} THEN ({', '.join(a.sql for a in arguments)}) END")
 
 
-def _list(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _list(call: Call, arguments: list[Bound], context: Context) -> str:
     return f"coalesce({call('list', arguments[0].sql)}, [])"
 
 
-def _set(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _set(call: Call, arguments: list[Bound], context: Context) -> str:
     return f"coalesce(list_distinct({call('list', arguments[0].sql)}), [])"
 
 
@@ -107,7 +107,7 @@ def _array(arguments: Sequence[Bound]) -> DataType:
 
 
 def _first(duck: str) -> Callable[[Call, list[Bound], Context], str]:
-    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:
         a = arguments[0]
         if len(arguments) > 1 and arguments[1].constant is True:
             return call("any_value" if duck == "first" else "last", a.sql) if duck == "first" else call("last", a.sql)
@@ -117,7 +117,7 @@ def _first(duck: str) -> Callable[[Call, list[Bound], Context], str]:
 
 
 def _quantile(duck: str) -> Callable[[Call, list[Bound], Context], str]:
-    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:
         return call(duck, arguments[0].sql, arguments[1].sql)
 
     return made
@@ -136,17 +136,17 @@ def _listagg(call: Call, arguments: list[Bound], context: Context) -> str:
     return call("string_agg", arguments[0].sql, arguments[1].sql if len(arguments) > 1 else default)
 
 
-def _count_if(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _count_if(call: Call, arguments: list[Bound], context: Context) -> str:
     return f"CAST({call('count_if', arguments[0].sql)} AS BIGINT)"
 
 
-def _grouping(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _grouping(call: Call, arguments: list[Bound], context: Context) -> str:
     name = "TINYINT" if context.spark else "BIGINT"
     return f"CAST(GROUPING({', '.join(a.sql for a in arguments)}) AS {name})"
 
 
 def _extreme(duck: str) -> Callable[[Call, list[Bound], Context], str]:
-    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:
         return call(duck, arguments[0].sql)
 
     return made
@@ -206,6 +206,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("grouping", "f", "a", BIGINT, _grouping),
     Aggregate(
         "grouping_id", "fs", "a+", BIGINT, lambda call, a, c: f"CAST(GROUPING({', '.join(x.sql for x in a)}) AS BIGINT)"
-    ),  # noqa: ARG005
+    ),
 )
 UNTYPED = NULL

@@ -99,7 +99,7 @@ def _named_struct(node: exp.Expr, context: Context) -> Bound:
     return result
 
 
-def _size(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _size(arguments: list[Bound], context: Context) -> str:
     """Spark's SIZE(NULL) is -1."""
     a = arguments[0]
     if a.type.kind is Kind.NULL:
@@ -162,12 +162,12 @@ def _contains(arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN {found} THEN TRUE WHEN list_position({array}, NULL) > 0 THEN NULL ELSE {found} END"
 
 
-def _distinct(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _distinct(arguments: list[Bound], context: Context) -> str:
     """The first of each, in order (DuckDB's own keeps no order)."""
     return let(arguments[0].sql, lambda a: f"list_filter({a}, lambda e, i: list_position({a}, e) = i)")
 
 
-def _sorted(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _sorted(arguments: list[Bound], context: Context) -> str:
     ascending = arguments[1].constant if len(arguments) > 1 else True
     if ascending is False:
         return f"list_sort({arguments[0].sql}, 'DESC', 'NULLS LAST')"
@@ -231,7 +231,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("array_max", "fs", "A", _element, "list_max({0})"),
     Scalar("array_min", "s", "A", _element, "list_min({0})"),
     Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),
-    Scalar("array_concat", "f", "cc*", 0, lambda a, c: f"list_concat({', '.join(x.sql for x in a)})"),  # noqa: ARG005
+    Scalar("array_concat", "f", "cc*", 0, lambda a, c: f"list_concat({', '.join(x.sql for x in a)})"),
     Scalar("array_join", "fs", "Att?", STRING, _join),
     Scalar("array_intersect", "fs", "cc", 0, "list_intersect({0}, {1})"),
     Scalar("sort_array", "s", "Ab?", 0, _sorted),

@@ -44,12 +44,12 @@ def _nullif(node: exp.Expr, context: Context) -> Bound:
     return Bound(f"({sql})", a.type, f"nullif({a.text}, {b.text})", volatile=a.volatile or b.volatile)
 
 
-def _coalesce(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _coalesce(arguments: list[Bound], context: Context) -> Bound:
     nullable = all(a.nullable for a in arguments)
     return Bound(f"coalesce({', '.join(a.sql for a in arguments)})", arguments[0].type, "", nullable)
 
 
-def _nvl2(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _nvl2(arguments: list[Bound], context: Context) -> str:
     test, a, b = arguments
     return f"CASE WHEN {test.sql} IS NOT NULL THEN {a.sql} ELSE {b.sql} END"
 
@@ -63,15 +63,15 @@ def _typeof(arguments: list[Bound], context: Context) -> Bound:
     return Bound(string_literal(name), STRING, "", False, name)
 
 
-def _isnull(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _isnull(arguments: list[Bound], context: Context) -> Bound:
     return Bound(f"({arguments[0].sql} IS NULL)", BOOLEAN, f"({arguments[0].text} IS NULL)", False)
 
 
-def _isnotnull(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _isnotnull(arguments: list[Bound], context: Context) -> Bound:
     return Bound(f"({arguments[0].sql} IS NOT NULL)", BOOLEAN, f"({arguments[0].text} IS NOT NULL)", False)
 
 
-def _isnan(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _isnan(arguments: list[Bound], context: Context) -> str:
     a = arguments[0]
     return f"coalesce(isnan({a.sql}), FALSE)" if a.type.kind in FLOATS else "FALSE"
 

@@ -48,7 +48,7 @@ def _body(function: exp.Expr, types: Sequence[DataType], context: Context) -> tu
     for name, type_ in zip(names, types, strict=False):
         sql = f"l{len(variables)}_{len(duck)}"
         duck.append(sql)
-        variables[context.scope.fold(name)] = Bound(sql, type_, f"namedlambdavariable()", name=name)
+        variables[context.scope.fold(name)] = Bound(sql, type_, "namedlambdavariable()", name=name)
     return duck, bind(function.this, replace(context, variables=variables))
 
 

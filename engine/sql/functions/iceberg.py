@@ -32,7 +32,7 @@ def _moment(bound: Bound) -> str:
 
 
 def _time(name: str, of_date: str | None, template: str) -> Callable[[list[Bound], Context], str]:
-    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(arguments: list[Bound], context: Context) -> str:
         value = arguments[0]
         if value.type.kind is Kind.NULL:
             return "NULL"
@@ -55,7 +55,7 @@ def _width(name: str, arguments: list[Bound]) -> int:
     return width
 
 
-def _truncate(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _truncate(arguments: list[Bound], context: Context) -> Bound:
     width, value = _width("truncate", arguments), arguments[1]
     kind = value.type.kind
     if kind is Kind.NULL:
@@ -69,14 +69,18 @@ def _truncate(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG00
         return Bound(f"CAST({sql} AS {SQL_NAMES[kind]})", value.type, "")
     if kind is Kind.DECIMAL:
         scale = value.type.scale or 0
-        unit = f"CAST({width} * CAST(1e-{scale} AS DECIMAL(38,{scale})) AS DECIMAL(38,{scale}))" if scale else str(width)
-        name = f"DECIMAL({value.type.precision},{scale})"
-        sql = let(value.sql, lambda v: f"CAST({v} - CAST((({v} % {unit}) + {unit}) % {unit} AS DECIMAL(38,{scale})) AS {name})")
-        return Bound(sql, value.type, "")
+        wide = f"DECIMAL(38,{scale})"
+        unit = f"CAST({width} * CAST(1e-{scale} AS {wide}) AS {wide})" if scale else str(width)
+
+        def cut(v: str) -> str:
+            rest = f"CAST((({v} % {unit}) + {unit}) % {unit} AS {wide})"
+            return f"CAST({v} - {rest} AS DECIMAL({value.type.precision},{scale}))"
+
+        return Bound(let(value.sql, cut), value.type, "")
     raise _wrong("truncate", value, "a whole number, a decimal, text or bytes")
 
 
-def _bucket(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _bucket(arguments: list[Bound], context: Context) -> Bound:
     count, value = _width("bucket", arguments), arguments[1]
     if value.type.kind is Kind.NULL:
         return Bound("CAST(NULL AS INTEGER)", INT, "")

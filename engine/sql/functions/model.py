@@ -14,8 +14,8 @@
 ``?`` behind a code: may be left out; ``*``: any number of them; ``+``: one or more.
 
 ``result`` is a type, the index of the argument whose type it is, ``"c"`` for the common type, or a function of the
-bound arguments. ``sql`` is a template (``{0}`` the first argument, ``{*}`` all of them) or a function that gives the SQL
-(or a whole :class:`Bound`). ``flavours`` is ``"f"``, ``"s"`` or ``"fs"``.
+bound arguments. ``sql`` is a template (``{0}`` the first argument, ``{*}`` all of them) or a function that gives the
+SQL (or a whole :class:`Bound`). ``flavours`` is ``"f"``, ``"s"`` or ``"fs"``.
 """
 
 from __future__ import annotations

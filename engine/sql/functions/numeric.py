@@ -12,6 +12,7 @@ from bergsql.engine.plan import integers
 from bergsql.engine.plan.arithmetic import bind_arithmetic
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
+from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.types import DataType, Kind
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
 
 
-def _abs(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _abs(arguments: list[Bound], context: Context) -> str:
     a = arguments[0]
     if a.type.kind in INTEGERS:  # the smallest integer has no positive: Java leaves it as it is
         return f"coalesce(TRY(abs({a.sql})), {a.sql})" if not a.volatile else f"abs({a.sql})"
@@ -110,6 +111,17 @@ def _log(word: str) -> Callable[[list[Bound], Context], str]:
     return made
 
 
+def _cbrt(arguments: list[Bound], context: Context) -> str:
+    """One step of Newton's on top: DuckDB's cbrt(27) is 3.0000000000000004."""
+
+    def refined(both: list[str]) -> str:
+        x, r = both
+        better = f"{r} - ({r} * {r} * {r} - {x}) / (3 * {r} * {r})"
+        return f"CASE WHEN {r} = 0 OR isinf({r}) OR isnan({r}) THEN {r} ELSE {better} END"
+
+    return let_all([arguments[0].sql, f"cbrt({arguments[0].sql})"], refined)
+
+
 def _mod(arguments: list[Bound], context: Context) -> Bound:
     a, b = arguments
     node = exp.Mod(this=exp.Null(), expression=exp.Null())
@@ -132,7 +144,7 @@ def _sign_type(arguments: Sequence[Bound]) -> DataType:
     return DOUBLE if arguments[0].type.kind not in FLOATS else arguments[0].type
 
 
-def _random(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _random(arguments: list[Bound], context: Context) -> str:
     return "random()"
 
 
@@ -145,7 +157,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("mod", "fs", "nn", 0, _mod),
     Scalar("pmod", "s", "nn", 0, _pmod),
     Scalar("sqrt", "fs", "d", DOUBLE, _domain("sqrt({0})", "{0} >= 0")),
-    Scalar("cbrt", "s", "d", DOUBLE, "cbrt({0})"),
+    Scalar("cbrt", "s", "d", DOUBLE, _cbrt),
     Scalar("exp", "fs", "d", DOUBLE, "exp({0})"),
     Scalar("expm1", "s", "d", DOUBLE, "(exp({0}) - 1)"),
     Scalar("ln", "fs", "d", DOUBLE, _log("ln")),

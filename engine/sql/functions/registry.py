@@ -8,7 +8,7 @@ from importlib import import_module
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.functions.model import Function
 
-SUBJECTS = ("conditional", "numeric", "strings", "times", "collections", "aggregates", "windows", "system", "iceberg", "higher")
+SUBJECTS = tuple("conditional numeric strings times collections aggregates windows system iceberg higher".split())
 
 
 @lru_cache(maxsize=2)

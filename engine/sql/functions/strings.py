@@ -93,7 +93,7 @@ def java_replacement(text: str) -> str:
     return re.sub(r"\$(\d)", r"\\\1", escaped).replace("\1", "$").replace("\0", "\\\\")
 
 
-def _regexp_replace(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _regexp_replace(arguments: list[Bound], context: Context) -> str:
     value, pattern, replacement = arguments[:3]
     if isinstance(replacement.constant, str):
         written = string_literal(java_replacement(replacement.constant))
@@ -113,7 +113,7 @@ def _regexp_extract(arguments: list[Bound], context: Context) -> str:
 
 
 def _trim(duck: str) -> Callable[[list[Bound], Context], str]:
-    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(arguments: list[Bound], context: Context) -> str:
         value = arguments[0].sql
         return f"{duck}({value}, {arguments[1].sql if len(arguments) > 1 else repr(' ')})"
 
@@ -131,7 +131,7 @@ def _spark_trim(duck: str) -> Callable[[list[Bound], Context], str]:
     return made
 
 
-def _split(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _split(arguments: list[Bound], context: Context) -> str:
     value, pattern = arguments[0], arguments[1]
     limit = arguments[2].constant if len(arguments) > 2 else -1
     if isinstance(pattern.constant, str) and not re.search(r"[\\^$.|?*+()\[\]{}]", pattern.constant):
@@ -144,7 +144,7 @@ def _split(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
     return parts
 
 
-def _split_index(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _split_index(arguments: list[Bound], context: Context) -> str:
     value, separator, index = arguments
     parts = f"string_split({value.sql}, {separator.sql})"
     return f"CASE WHEN {index.sql} >= 0 THEN {parts}[{index.sql} + 1] END"
@@ -162,7 +162,7 @@ def _pad(word: str) -> Callable[[list[Bound], Context], str]:
     return made
 
 
-def _locate(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _locate(arguments: list[Bound], context: Context) -> str:
     part, value = arguments[0].sql, arguments[1].sql
     if len(arguments) < 3:
         return f"CAST(strpos({value}, {part}) AS INTEGER)"
@@ -176,7 +176,7 @@ def _position(arguments: list[Bound], context: Context) -> Bound:
     return Bound(_locate(arguments[:2], context), INT, text)
 
 
-def _overlay(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _overlay(arguments: list[Bound], context: Context) -> str:
     value, new, start = (a.sql for a in arguments[:3])
     length = arguments[3].sql if len(arguments) > 3 else f"length({new})"
     return f"(left({value}, {start} - 1) || {new} || substr({value}, {start} + {length}))"
@@ -215,7 +215,7 @@ def _initcap(sql: str) -> str:
     )
 
 
-def _texts(arguments: Sequence[Bound]) -> DataType:  # noqa: ARG001
+def _texts(arguments: Sequence[Bound]) -> DataType:
     return DataType(Kind.ARRAY, children=(Field("element", STRING),))
 
 
@@ -241,9 +241,9 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("repeat", "fs", "ti", STRING, "repeat({0}, greatest({1}, 0))"),
     Scalar("reverse", "f", "t", STRING, "reverse({0})"),
     Scalar("reverse", "s", "a", 0, _reverse),
-    Scalar("replace", "fs", "ttt?", STRING, lambda a, c: _replace(a)),  # noqa: ARG005
+    Scalar("replace", "fs", "ttt?", STRING, lambda a, c: _replace(a)),
     Scalar("translate", "fs", "ttt", STRING, "translate({0}, {1}, {2})"),
-    Scalar("initcap", "fs", "t", STRING, lambda a, c: _initcap(a[0].sql)),  # noqa: ARG005
+    Scalar("initcap", "fs", "t", STRING, lambda a, c: _initcap(a[0].sql)),
     Scalar("ascii", "fs", "t", INT, "CAST(ascii({0}) AS INTEGER)"),
     Scalar("chr char", "s", "l", STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END"),
     Scalar("chr", "f", "l", STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END"),

@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
 
 
-def _catalog(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _catalog(arguments: list[Bound], context: Context) -> Bound:
     name = context.planner.relations.current_catalog
     return Bound(string_literal(name), STRING, "", False, name)
 
 
-def _database(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+def _database(arguments: list[Bound], context: Context) -> Bound:
     name = context.planner.relations.current_database
     return Bound(string_literal(name), STRING, "", False, name)
 
 
-def _user(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _user(arguments: list[Bound], context: Context) -> str:
     import getpass
 
     return string_literal(getpass.getuser())
 
 
-def _version(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _version(arguments: list[Bound], context: Context) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -75,20 +75,20 @@ def _local(bound: Bound) -> str:
     return f"CAST({bound.sql} AS TIMESTAMP)" if bound.type.kind is Kind.TIMESTAMP_LTZ else bound.sql
 
 
-def _date_format(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _date_format(arguments: list[Bound], context: Context) -> str:
     return f"strftime({_local(arguments[0])}, {_format_sql(arguments[1])})"
 
 
 def _part(name: str, duck: str | None = None) -> Callable[[list[Bound], Context], str]:
     """A part of a date or a timestamp; of an instant, as the session's clock shows it."""
 
-    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(arguments: list[Bound], context: Context) -> str:
         return f"CAST({(duck or name + '({0})').format(_local(arguments[0]))} AS INTEGER)"
 
     return made
 
 
-def _part_type(arguments: Sequence[Bound]) -> DataType:  # noqa: ARG001
+def _part_type(arguments: Sequence[Bound]) -> DataType:
     return INT
 
 
@@ -129,14 +129,14 @@ def _date_part(arguments: list[Bound], context: Context) -> Bound:
 
 
 def _date_add(sign: str) -> Callable[[list[Bound], Context], str]:
-    def made(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(arguments: list[Bound], context: Context) -> str:
         return f"({arguments[0].sql} {sign} {arguments[1].sql})"
 
     return made
 
 
 def _now(kind: Kind, digits: int) -> Callable[[list[Bound], Context], Bound]:
-    def made(arguments: list[Bound], context: Context) -> Bound:  # noqa: ARG001
+    def made(arguments: list[Bound], context: Context) -> Bound:
         sql = "now()"
         if kind is Kind.TIMESTAMP:
             sql = "CAST(now() AS TIMESTAMP)"
@@ -207,7 +207,7 @@ def _unix_timestamp(arguments: list[Bound], context: Context) -> str:
     return f"CAST(floor(epoch({coerce(value, LTZ6, context).sql})) AS BIGINT)"
 
 
-def _from_unixtime(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _from_unixtime(arguments: list[Bound], context: Context) -> str:
     pattern = _format_sql(arguments[1]) if len(arguments) > 1 else "'%Y-%m-%d %H:%M:%S'"
     return f"strftime(CAST(make_timestamptz({arguments[0].sql} * 1000000) AS TIMESTAMP), {pattern})"
 
@@ -234,14 +234,14 @@ def _date_trunc(arguments: list[Bound], context: Context) -> Bound:
 _DAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 
 
-def _next_day(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _next_day(arguments: list[Bound], context: Context) -> str:
     """The next day of that name; NULL when it is none."""
     date, name = arguments[0].sql, arguments[1].sql
     number = f"list_position({list(_DAYS)}, left(upper({name}), 3))"
     return f"CASE WHEN {number} > 0 THEN {date} + CAST((({number} - isodow({date}) + 6) % 7) + 1 AS INTEGER) END"
 
 
-def _trunc(arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+def _trunc(arguments: list[Bound], context: Context) -> str:
     return f"CAST(date_trunc('{_unit(arguments[1].constant)}', {arguments[0].sql}) AS DATE)"
 
 
@@ -332,7 +332,7 @@ FUNCTIONS: tuple[Function, ...] = (
         DataType(Kind.TIME, 0),
         "CAST(date_trunc('second', CAST(now() AS TIMESTAMP)) AS TIME)",
     ),
-    Scalar("current_timezone", "s", "", STRING, lambda a, c: string_literal(c.planner.relations.time_zone)),  # noqa: ARG005
+    Scalar("current_timezone", "s", "", STRING, lambda a, c: string_literal(c.planner.relations.time_zone)),
     Scalar("year", "fs", "S", INT, _part("year")),
     Scalar("quarter", "fs", "S", INT, _part("quarter")),
     Scalar("month", "fs", "S", INT, _part("month")),
@@ -351,7 +351,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("date_sub", "s", "Di", DATE, _date_add("-")),
     Special("datediff date_diff", "s", _datediff),
     Scalar("add_months", "s", "Di", DATE, "CAST(({0} + to_months({1})) AS DATE)"),
-    Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), lambda a, c: _months_between(a)),  # noqa: ARG005
+    Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), lambda a, c: _months_between(a)),
     Scalar("next_day", "s", "Dt", DATE, _next_day),
     Scalar("last_day", "s", "D", DATE, "last_day({0})"),
     Scalar("make_date", "s", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),

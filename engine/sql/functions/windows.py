@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _rank(duck: str, name: str) -> Callable[[Call, list[Bound], Context], str]:
-    def made(call: Call, arguments: list[Bound], context: Context) -> str:  # noqa: ARG001
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:
         number = call(duck, *(a.sql for a in arguments))
         return number if name == "BIGINT" else f"CAST({number} AS {name})"
 
