@@ -15,18 +15,20 @@ import sys
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import DataType, DecimalType
 
 
-def encoded(value: Any) -> Any:
-    """A value as JSON."""
+def encoded(value: Any, type_: DataType | None = None) -> Any:
+    """A value as JSON; the type of a decimal tells how many digits it shows."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, decimal.Decimal):
-        return format(value, "f")
+        digits = type_.scale if isinstance(type_, DecimalType) else max(0, -int(value.as_tuple().exponent))
+        return f"{value:.{digits}f}"
     if isinstance(value, (bytes, bytearray)):
         return {"$hex": bytes(value).hex()}
     if isinstance(value, datetime.datetime):
-        return value.replace(tzinfo=None).strftime("%Y-%m-%d %H:%M:%S.%f")
+        return value.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, Row):
@@ -41,10 +43,11 @@ def encoded(value: Any) -> Any:
 def answer(spark: SparkSession, sql: str) -> dict[str, Any]:
     try:
         frame = spark.sql(sql)
-        rows = [[encoded(v) for v in row] for row in frame.collect()]
+        types = [field.dataType for field in frame.schema.fields]
+        rows = [[encoded(v, t) for v, t in zip(row, types, strict=True)] for row in frame.collect()]
         return {"columns": frame.columns, "types": [t for _, t in frame.dtypes], "rows": rows}
     except Exception as error:  # whatever Spark or the JVM raises is the answer
-        return {"error": str(error)}
+        return {"error": str(error).split("\n\tat ")[0]}
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ SPARK_VALUES = """
    '', '', 'x', X'', date'0001-01-01', timestamp'1969-12-31 23:59:59.999999', timestamp_ntz'0001-01-01 00:00:00',
    array(), map(), named_struct('a', null, 'b', null), array()),
   (3, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null),
-  (4, true, 127, 32767, 0, -0.0, 0.0, 0.0, 0.0, 0.0, 'a string that is longer than sixteen characters', 'z', 'zzz',
+  (4, true, 127, 32767, 0, 0.25, 0.0, 0.0, 0.0, 0.0, 'a string that is longer than sixteen characters', 'z', 'zzz',
    X'ffffffffffffffffffffffffffffffffffff', date'9999-12-31', timestamp'9999-12-31 23:59:59.999999', timestamp_ntz'9999-12-31 23:59:59.999999',
    array(-1), map('', 0), named_struct('a', -1, 'b', ''), array(named_struct('x', null, 'y', null), null))
 """
@@ -65,7 +65,7 @@ SPARK_ROWS: list[list[Any]] = [
     ],
     [3, *[None] * 20],
     [
-        *(4, True, 127, 32767, 0, -0.0, 0.0, "0.0", "0.000000", "0.0000000000"),
+        *(4, True, 127, 32767, 0, 0.25, 0.0, "0.0", "0.000000", "0.0000000000"),
         *("a string that is longer than sixteen characters", "z", "zzz", {"$hex": "ff" * 18}, "9999-12-31"),
         *("9999-12-31 23:59:59.999999", "9999-12-31 23:59:59.999999"),
         *([-1], {"$map": [["", 0]]}, {"a": -1, "b": ""}, [{"x": None, "y": None}, None]),
