@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
-from bergsql.engine.sql.parser.tables import at_constraint, column, primary_key, transform, watermark
+from bergsql.engine.sql.parser.partitioning import transform
+from bergsql.engine.sql.parser.tables import at_constraint, column, primary_key, watermark
 from bergsql.engine.sql.statements.alter import (
     AddColumn,
     AddPartitionField,

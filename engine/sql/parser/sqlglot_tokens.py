@@ -20,146 +20,27 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import Token, TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, shown, token_span
+from bergsql.engine.sql.parser.literal_types import LITERAL_TYPES, literal_type, number_type
+from bergsql.engine.sql.parser.query_words import (
+    AFTER_COMMA,
+    ARGUMENT_STARTS,
+    CLAUSES,
+    COMMA_WORDS,
+    ENDS_OPERAND,
+    KEYWORDS,
+    NEVER_BARE,
+    NOT_CALLS,
+    NOTHING_BEHIND,
+    OPERATORS,
+    PAIR_STARTS,
+    PAIRS,
+    REFUSED_WORDS,
+)
 from bergsql.engine.sql.statements.base import TableHint
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import DataType
 
 CALL = "\x01"
 CAST_MARK = "\x02"
-
-KEYWORDS: dict[str, TokenType] = {
-    word: TokenType[word]
-    for word in (
-        "ALL AND ANTI ANY ASC BETWEEN CASE COLLATE CROSS CUBE CURRENT_CATALOG CURRENT_DATE CURRENT_SCHEMA CURRENT_TIME "
-        "CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FROM "
-        "FULL HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP "
-        "NATURAL NOT NULL OFFSET ON OR ORDINALITY OUTER OVER PIVOT QUALIFY RANGE RECURSIVE RIGHT RLIKE ROLLUP ROWS "
-        "SELECT SEMI SESSION_USER SOME TABLE THEN TRUE UNION UNNEST UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH"
-    ).split()
-} | {
-    "AS": TokenType.ALIAS,
-    "MINUS": TokenType.EXCEPT,
-    "REGEXP": TokenType.RLIKE,
-    "TABLESAMPLE": TokenType.TABLE_SAMPLE,
-}
-"""The words that mean something in a query; every other word is an identifier, whatever sqlglot would think of it."""
-
-PAIRS: dict[tuple[str, str], TokenType] = {
-    ("CLUSTER", "BY"): TokenType.CLUSTER_BY,
-    ("DISTRIBUTE", "BY"): TokenType.DISTRIBUTE_BY,
-    ("GROUP", "BY"): TokenType.GROUP_BY,
-    ("GROUPING", "SETS"): TokenType.GROUPING_SETS,
-    ("ORDER", "BY"): TokenType.ORDER_BY,
-    ("PARTITION", "BY"): TokenType.PARTITION_BY,
-    ("SIMILAR", "TO"): TokenType.SIMILAR_TO,
-    ("SORT", "BY"): TokenType.SORT_BY,
-}
-_PAIR_STARTS = frozenset(first for first, _ in PAIRS)
-
-_OPERATORS: dict[str, TokenType] = {
-    "(": TokenType.L_PAREN,
-    ")": TokenType.R_PAREN,
-    "[": TokenType.L_BRACKET,
-    "]": TokenType.R_BRACKET,
-    ",": TokenType.COMMA,
-    ".": TokenType.DOT,
-    "-": TokenType.DASH,
-    "+": TokenType.PLUS,
-    "*": TokenType.STAR,
-    "/": TokenType.SLASH,
-    "%": TokenType.MOD,
-    "=": TokenType.EQ,
-    "==": TokenType.EQ,
-    "<>": TokenType.NEQ,
-    "!=": TokenType.NEQ,
-    "<": TokenType.LT,
-    ">": TokenType.GT,
-    "<=": TokenType.LTE,
-    ">=": TokenType.GTE,
-    "<=>": TokenType.NULLSAFE_EQ,
-    "||": TokenType.DPIPE,
-    "&": TokenType.AMP,
-    "|": TokenType.PIPE,
-    "^": TokenType.CARET,
-    "~": TokenType.TILDE,
-    "!": TokenType.NOT,
-    "->": TokenType.ARROW,
-    "=>": TokenType.FARROW,
-    "&&": TokenType.AND,
-}
-
-_NOT_CALLS = frozenset(KEYWORDS) - {"LEFT", "RIGHT", "CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIME"} - {
-    "LOCALTIMESTAMP",
-    "CURRENT_TIME",
-    "CURRENT_USER",
-    "CURRENT_CATALOG",
-    "CURRENT_SCHEMA",
-    "SESSION_USER",
-    "RANGE",
-    "FILTER",
-} | {"EXTRACT"}
-"""Words that, followed by a parenthesis, are not a call."""
-
-_NEVER_BARE = frozenset({"IF", "CONNECT_BY_ROOT", "TRANSFORM"})
-"""Words that sqlglot would take for syntax of their own; here they are plain names."""
-
-_COMMA_WORDS: dict[str, frozenset[str]] = {
-    "SUBSTRING": frozenset({"FROM", "FOR"}),
-    "SUBSTR": frozenset({"FROM", "FOR"}),
-    "OVERLAY": frozenset({"PLACING", "FROM", "FOR"}),
-    "POSITION": frozenset({"IN"}),
-    "JSON_OBJECT": frozenset({"VALUE"}),
-    "JSON_OBJECTAGG": frozenset({"VALUE"}),
-}
-"""The words that in a call of that name only stand between its arguments."""
-
-_REFUSED_WORDS: dict[str, frozenset[str]] = {
-    "JSON_VALUE": frozenset({"RETURNING", "ON"}),
-    "JSON_QUERY": frozenset({"RETURNING", "ON", "WITH", "WITHOUT"}),
-    "JSON_EXISTS": frozenset({"ON"}),
-    "JSON_OBJECT": frozenset({"ON"}),
-    "JSON_OBJECTAGG": frozenset({"ON"}),
-    "JSON_ARRAY": frozenset({"ON"}),
-    "JSON_ARRAYAGG": frozenset({"ON"}),
-}
-
-_LITERAL_TYPES = frozenset({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"})
-_SUFFIX_KINDS = {
-    "L": Kind.BIGINT,
-    "S": Kind.SMALLINT,
-    "Y": Kind.TINYINT,
-    "D": Kind.DOUBLE,
-    "F": Kind.FLOAT,
-}
-_NOTHING_BEHIND = frozenset(
-    TokenType[name]
-    for name in (
-        "ALIAS AND ARROW BETWEEN CASE COMMA CROSS DASH DISTINCT DIV DOT DPIPE ELSE EQ ESCAPE EXCEPT EXISTS FARROW FROM "
-        "FULL GROUP_BY GT GTE HAVING IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LT LTE MOD NATURAL "
-        "NEQ NOT NULLSAFE_EQ OFFSET ON OR ORDER_BY OVER PARTITION_BY PLUS RIGHT RLIKE SELECT SLASH THEN UNION USING "
-        "VALUES WHEN WHERE WITH"
-    ).split()
-)
-"""Tokens that cannot be the last of a query or of what stands in parentheses: sqlglot lets some of them pass."""
-
-_ENDS_OPERAND = frozenset(
-    (
-        TokenType.VAR,
-        TokenType.IDENTIFIER,
-        TokenType.R_PAREN,
-        TokenType.R_BRACKET,
-        TokenType.NUMBER,
-        TokenType.STRING,
-        TokenType.STAR,
-        TokenType.NULL,
-        TokenType.TRUE,
-        TokenType.FALSE,
-        TokenType.END,
-        TokenType.CURRENT_DATE,
-        TokenType.CURRENT_TIMESTAMP,
-    )
-)
-_CLAUSES = frozenset({"FROM", "WHERE", "HAVING", "UNION", "LIMIT"})
-_AFTER_COMMA = _CLAUSES | {")", "]", ","}
 
 
 class TypeUse(NamedTuple):
@@ -228,7 +109,7 @@ class Converter:
 
     def _check_end(self) -> None:
         """Refuse a query or parenthesis that ends in a word or operator with nothing behind."""
-        if self.out and self.out[-1].token_type in _NOTHING_BEHIND:
+        if self.out and self.out[-1].token_type in NOTHING_BEHIND:
             last = self.tokens[self.cursor.index - 1]
             shown_text = shown(last, self.cursor.text)
             raise BergError(ErrorCode.SYNTAX, f"Something is missing behind '{shown_text}'.", span=last.span)
@@ -278,10 +159,10 @@ class Converter:
                 self._add(TokenType.VAR, token, token.text)
             return
         call = self.level.call
-        if call and key in _COMMA_WORDS.get(call, ()):
+        if call and key in COMMA_WORDS.get(call, ()):
             self._add(TokenType.COMMA, token, ",")
             return
-        if call and key in _REFUSED_WORDS.get(call, ()):
+        if call and key in REFUSED_WORDS.get(call, ()):
             raise UnsupportedForm(f"{call} with {key}", token.span)
         if call in ("JSON_OBJECT", "JSON_OBJECTAGG") and key == "KEY" and following.key not in (",", ")", ".", "VALUE"):
             self.cursor.index += 1
@@ -291,7 +172,7 @@ class Converter:
             unit = self.cursor.token
             self._add(TokenType.STRING, unit, unit.text.upper())
             return
-        if following.kind is TokenKind.STRING and key in _LITERAL_TYPES:
+        if following.kind is TokenKind.STRING and key in LITERAL_TYPES:
             self._literal(token, following)
         elif following.key == "[" and key in ("ARRAY", "MAP"):
             self._add(TokenType.VAR, token, CALL + token.text)
@@ -300,9 +181,9 @@ class Converter:
         elif key in ("CAST", "TRY_CAST") and following.key == "(":
             self._add(TokenType.VAR, token, CAST_MARK + key)
             self._open_call(following, key)
-        elif key == "TABLE" and (call or previous is TokenType.FARROW) and previous in _ARGUMENT_STARTS:
+        elif key == "TABLE" and (call or previous is TokenType.FARROW) and previous in ARGUMENT_STARTS:
             self._table_argument(token)
-        elif following.key == "(" and key not in _NOT_CALLS and not self._plain_before_parenthesis(key):
+        elif following.key == "(" and key not in NOT_CALLS and not self._plain_before_parenthesis(key):
             self._called_word(token, previous)
         else:
             self._keyword(token, following, previous)
@@ -343,7 +224,7 @@ class Converter:
 
     def _keyword(self, token: Token, following: Token, previous: TokenType) -> None:
         key = token.key
-        if key in _PAIR_STARTS and following.kind is TokenKind.WORD:
+        if key in PAIR_STARTS and following.kind is TokenKind.WORD:
             pair = PAIRS.get((key, following.key))
             if pair is not None:
                 self.cursor.index += 1
@@ -353,12 +234,12 @@ class Converter:
                 return
         if (
             key in ("ORDER", "GROUP")
-            and previous in _ENDS_OPERAND
+            and previous in ENDS_OPERAND
             and self.tokens[self.cursor.index - 1].key != "WITHIN"
         ):
             self.cursor.index += 1
             raise self.cursor.expected(("BY",))
-        if previous is TokenType.SELECT and key in _CLAUSES:
+        if previous is TokenType.SELECT and key in CLAUSES:
             raise BergError(
                 ErrorCode.SYNTAX, "Something is missing behind 'SELECT'.", span=Span(self.out[-1].start, token.end)
             )
@@ -372,7 +253,7 @@ class Converter:
                 kind = TokenType.PERCENT
             elif key == "SYSTEM_VERSION" and previous is TokenType.FOR:
                 text = "VERSION"
-            elif key in _NEVER_BARE:
+            elif key in NEVER_BARE:
                 text = CALL + text
         elif previous is TokenType.ALIAS and kind not in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
             kind = TokenType.VAR  # an alias may be any word
@@ -412,10 +293,10 @@ class Converter:
             self._add(TokenType.DCOLON, token, "::")
             self._colon_type()
             return
-        kind = _OPERATORS.get(key)
+        kind = OPERATORS.get(key)
         if kind is None:
             raise BergError(ErrorCode.SYNTAX, f"Unexpected '{shown(token, self.cursor.text)}'.", span=token_span(token))
-        if kind is TokenType.L_BRACKET and not (self.out and self.out[-1].token_type in _ENDS_OPERAND):
+        if kind is TokenType.L_BRACKET and not (self.out and self.out[-1].token_type in ENDS_OPERAND):
             raise BergError(ErrorCode.SYNTAX, "Unexpected '['.", span=token.span, hint="ARRAY[…] makes an array.")
         if kind is TokenType.L_PAREN or kind is TokenType.L_BRACKET:
             self._push(token, TokenType.R_PAREN if kind is TokenType.L_PAREN else TokenType.R_BRACKET)
@@ -431,7 +312,7 @@ class Converter:
             self.level = self.levels[-1]
         elif kind is TokenType.COMMA:
             following = self._next(1)
-            if following.key in _AFTER_COMMA or self.cursor.index + 1 >= self.stop:
+            if following.key in AFTER_COMMA or self.cursor.index + 1 >= self.stop:
                 raise BergError(ErrorCode.SYNTAX, "Nothing follows this ','.", span=token.span)
             self.level.from_commas = self.level.in_from
         self._add(kind, token, ")" if kind is TokenType.R_PAREN else token.text)
@@ -450,24 +331,13 @@ class Converter:
         if not token.suffix:
             self._add(TokenType.NUMBER, token, token.text)
             return
-        if token.suffix == "BD":
-            kind = _decimal_of(token.text)
-        else:
-            kind = DataType(_SUFFIX_KINDS[token.suffix])
-        self._cast(token, token, TokenType.NUMBER, TypeUse(kind, token.span, literal=True))
+        use = TypeUse(number_type(token.text, token.suffix), token.span, literal=True)
+        self._cast(token, token, TokenType.NUMBER, use)
         self.cursor.index += 1
 
     def _literal(self, token: Token, value: Token) -> None:
         """``DATE '2020-01-01'``."""
-        spark = self.cursor.flavour is Flavour.SPARK
-        precision = 6 if spark else min(9, _fraction_digits(value.text))
-        kind = Kind.TIMESTAMP_LTZ if token.key == "TIMESTAMP" and spark else _LITERAL_KINDS[token.key]
-        if kind is Kind.DATE:
-            declared = DataType(kind)
-        elif kind is Kind.TIME and spark:
-            declared = DataType(kind, _fraction_digits(value.text))
-        else:
-            declared = DataType(kind, precision)
+        declared = literal_type(token.key, value.text, self.cursor.flavour)
         self._cast(token, value, TokenType.STRING, TypeUse(declared, token.span, literal=True))
         self.cursor.index += 2
 
@@ -534,29 +404,3 @@ class Converter:
             if not self.cursor.at("."):
                 return
             self._add(TokenType.DOT, self.cursor.token, ".")
-
-
-_ARGUMENT_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.FARROW})
-_LITERAL_KINDS = {
-    "DATE": Kind.DATE,
-    "TIME": Kind.TIME,
-    "TIMESTAMP": Kind.TIMESTAMP,
-    "TIMESTAMP_NTZ": Kind.TIMESTAMP,
-    "TIMESTAMP_LTZ": Kind.TIMESTAMP_LTZ,
-}
-
-
-def _fraction_digits(text: str) -> int:
-    _, dot, fraction = text.partition(".")
-    digits = len(fraction) - len(fraction.lstrip("0123456789"))
-    return min(9, digits) if dot else 0
-
-
-def _decimal_of(text: str) -> DataType:
-    """The type of Spark's ``1.50BD``."""
-    from decimal import Decimal
-
-    _, digits, exponent = Decimal(text).as_tuple()
-    scale = max(0, -int(exponent))
-    precision = max(len(digits) + max(0, int(exponent)), scale)
-    return DataType(Kind.DECIMAL, min(precision, 38), min(scale, 38))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.partitioning import transform
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 from bergsql.engine.sql.statements.base import Expression, Option
 from bergsql.engine.sql.statements.tables import (
@@ -21,25 +22,6 @@ from bergsql.engine.sql.statements.tables import (
 )
 from bergsql.engine.sql.type_parser import not_null, parse_type_tokens
 from bergsql.engine.sql.types import DataType, Kind
-
-TRANSFORMS = {
-    "YEAR": "year",
-    "YEARS": "year",
-    "MONTH": "month",
-    "MONTHS": "month",
-    "DAY": "day",
-    "DAYS": "day",
-    "DATE": "day",
-    "HOUR": "hour",
-    "HOURS": "hour",
-    "DATE_HOUR": "hour",
-    "BUCKET": "bucket",
-    "TRUNCATE": "truncate",
-    "TRUNC": "truncate",
-    "IDENTITY": "identity",
-    "VOID": "void",
-}
-"""The names that a partition transform may be written with."""
 
 _LIKE_WHAT = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 _LIKE_HOW = ("INCLUDING", "EXCLUDING", "OVERWRITING")
@@ -341,9 +323,6 @@ def _key(elements: _Elements) -> PrimaryKey | None:
     return keys[0] if keys else None
 
 
-# --- partitioning ----------------------------------------------------------------------------------------------------
-
-
 def _partition_column(cursor: Cursor) -> PartitionColumn:
     """A transform, or in Hive's form a column with a type."""
     following = cursor.peek()
@@ -351,52 +330,3 @@ def _partition_column(cursor: Cursor) -> PartitionColumn:
         declared = column(cursor)
         return PartitionColumn(Transform("identity", declared.name, declared.span), declared)
     return PartitionColumn(transform(cursor))
-
-
-def transform(cursor: Cursor) -> Transform:
-    """``column``, ``days(column)``, ``bucket(4, column)``, ``truncate(column, 2)``, without an alias."""
-    start = cursor.token
-    if start.kind is TokenKind.WORD and cursor.peek().key == "(":
-        return _applied(cursor)
-    name = cursor.name("a column or a transform")
-    return Transform("identity", ".".join(name.parts), name.span)
-
-
-def _applied(cursor: Cursor) -> Transform:
-    word = cursor.advance()
-    name = TRANSFORMS.get(word.key)
-    if name is None:
-        known = [k.lower() for k in TRANSFORMS]
-        hint = did_you_mean(word.text, known) or "Transforms: years, months, days, hours, bucket(n, c), truncate(n, c)."
-        raise BergError(ErrorCode.SYNTAX, f"Unknown partition transform '{word.text}'.", span=word.span, hint=hint)
-    cursor.expect("(")
-    width: int | None = None
-    columns: list[str] = []
-    while True:
-        if cursor.token.kind is TokenKind.NUMBER:
-            at = cursor.token.span
-            if width is not None or name not in ("bucket", "truncate"):
-                raise BergError(ErrorCode.SYNTAX, f"{word.text}() takes no number here.", span=at)
-            if columns and name == "bucket":
-                raise BergError(
-                    ErrorCode.SYNTAX,
-                    "bucket() takes its number first.",
-                    span=at,
-                    hint=f"bucket({cursor.token.text}, {columns[0]})",
-                )
-            width = cursor.integer()
-        else:
-            columns.append(".".join(cursor.name("a column's name").parts))
-        if cursor.accept(","):
-            continue
-        if not cursor.accept(")"):
-            raise cursor.expected((",", ")"))
-        break
-    span = cursor.span_from(word.start)
-    if len(columns) != 1:
-        raise BergError(ErrorCode.SYNTAX, f"{word.text}() takes one column.", span=span)
-    if name in ("bucket", "truncate") and width is None:
-        raise BergError(ErrorCode.SYNTAX, f"{word.text}() needs a number.", span=span, hint=f"{name}(4, {columns[0]})")
-    if width == 0:
-        raise BergError(ErrorCode.INVALID, f"The number of {word.text}() must be greater than 0.", span=span)
-    return Transform(name, columns[0], span, width)

@@ -1,0 +1,135 @@
+"""What each word and operator is in a query, as data: the tables behind sqlglot_tokens.py."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
+
+KEYWORDS: dict[str, TokenType] = {
+    word: TokenType[word]
+    for word in (
+        "ALL AND ANTI ANY ASC BETWEEN CASE COLLATE CROSS CUBE CURRENT_CATALOG CURRENT_DATE CURRENT_SCHEMA CURRENT_TIME "
+        "CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FROM "
+        "FULL HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP "
+        "NATURAL NOT NULL OFFSET ON OR ORDINALITY OUTER OVER PIVOT QUALIFY RANGE RECURSIVE RIGHT RLIKE ROLLUP ROWS "
+        "SELECT SEMI SESSION_USER SOME TABLE THEN TRUE UNION UNNEST UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH"
+    ).split()
+} | {
+    "AS": TokenType.ALIAS,
+    "MINUS": TokenType.EXCEPT,
+    "REGEXP": TokenType.RLIKE,
+    "TABLESAMPLE": TokenType.TABLE_SAMPLE,
+}
+"""The words that mean something in a query; every other word is an identifier, whatever sqlglot would think of it."""
+
+PAIRS: dict[tuple[str, str], TokenType] = {
+    ("CLUSTER", "BY"): TokenType.CLUSTER_BY,
+    ("DISTRIBUTE", "BY"): TokenType.DISTRIBUTE_BY,
+    ("GROUP", "BY"): TokenType.GROUP_BY,
+    ("GROUPING", "SETS"): TokenType.GROUPING_SETS,
+    ("ORDER", "BY"): TokenType.ORDER_BY,
+    ("PARTITION", "BY"): TokenType.PARTITION_BY,
+    ("SIMILAR", "TO"): TokenType.SIMILAR_TO,
+    ("SORT", "BY"): TokenType.SORT_BY,
+}
+PAIR_STARTS = frozenset(first for first, _ in PAIRS)
+
+OPERATORS: dict[str, TokenType] = {
+    "(": TokenType.L_PAREN,
+    ")": TokenType.R_PAREN,
+    "[": TokenType.L_BRACKET,
+    "]": TokenType.R_BRACKET,
+    ",": TokenType.COMMA,
+    ".": TokenType.DOT,
+    "-": TokenType.DASH,
+    "+": TokenType.PLUS,
+    "*": TokenType.STAR,
+    "/": TokenType.SLASH,
+    "%": TokenType.MOD,
+    "=": TokenType.EQ,
+    "==": TokenType.EQ,
+    "<>": TokenType.NEQ,
+    "!=": TokenType.NEQ,
+    "<": TokenType.LT,
+    ">": TokenType.GT,
+    "<=": TokenType.LTE,
+    ">=": TokenType.GTE,
+    "<=>": TokenType.NULLSAFE_EQ,
+    "||": TokenType.DPIPE,
+    "&": TokenType.AMP,
+    "|": TokenType.PIPE,
+    "^": TokenType.CARET,
+    "~": TokenType.TILDE,
+    "!": TokenType.NOT,
+    "->": TokenType.ARROW,
+    "=>": TokenType.FARROW,
+    "&&": TokenType.AND,
+}
+
+NOT_CALLS = frozenset(KEYWORDS) - {"LEFT", "RIGHT", "CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIME"} - {
+    "LOCALTIMESTAMP",
+    "CURRENT_TIME",
+    "CURRENT_USER",
+    "CURRENT_CATALOG",
+    "CURRENT_SCHEMA",
+    "SESSION_USER",
+    "RANGE",
+    "FILTER",
+} | {"EXTRACT"}
+"""Words that, followed by a parenthesis, are not a call."""
+
+NEVER_BARE = frozenset({"IF", "CONNECT_BY_ROOT", "TRANSFORM"})
+"""Words that sqlglot would take for syntax of their own; here they are plain names."""
+
+COMMA_WORDS: dict[str, frozenset[str]] = {
+    "SUBSTRING": frozenset({"FROM", "FOR"}),
+    "SUBSTR": frozenset({"FROM", "FOR"}),
+    "OVERLAY": frozenset({"PLACING", "FROM", "FOR"}),
+    "POSITION": frozenset({"IN"}),
+    "JSON_OBJECT": frozenset({"VALUE"}),
+    "JSON_OBJECTAGG": frozenset({"VALUE"}),
+}
+"""The words that in a call of that name only stand between its arguments."""
+
+REFUSED_WORDS: dict[str, frozenset[str]] = {
+    "JSON_VALUE": frozenset({"RETURNING", "ON"}),
+    "JSON_QUERY": frozenset({"RETURNING", "ON", "WITH", "WITHOUT"}),
+    "JSON_EXISTS": frozenset({"ON"}),
+    "JSON_OBJECT": frozenset({"ON"}),
+    "JSON_OBJECTAGG": frozenset({"ON"}),
+    "JSON_ARRAY": frozenset({"ON"}),
+    "JSON_ARRAYAGG": frozenset({"ON"}),
+}
+
+NOTHING_BEHIND = frozenset(
+    TokenType[name]
+    for name in (
+        "ALIAS AND ARROW BETWEEN CASE COMMA CROSS DASH DISTINCT DIV DOT DPIPE ELSE EQ ESCAPE EXCEPT EXISTS FARROW FROM "
+        "FULL GROUP_BY GT GTE HAVING IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LT LTE MOD NATURAL "
+        "NEQ NOT NULLSAFE_EQ OFFSET ON OR ORDER_BY OVER PARTITION_BY PLUS RIGHT RLIKE SELECT SLASH THEN UNION USING "
+        "VALUES WHEN WHERE WITH"
+    ).split()
+)
+"""Tokens that cannot be the last of a query or of what stands in parentheses: sqlglot lets some of them pass."""
+
+ENDS_OPERAND = frozenset(
+    (
+        TokenType.VAR,
+        TokenType.IDENTIFIER,
+        TokenType.R_PAREN,
+        TokenType.R_BRACKET,
+        TokenType.NUMBER,
+        TokenType.STRING,
+        TokenType.STAR,
+        TokenType.NULL,
+        TokenType.TRUE,
+        TokenType.FALSE,
+        TokenType.END,
+        TokenType.CURRENT_DATE,
+        TokenType.CURRENT_TIMESTAMP,
+    )
+)
+CLAUSES = frozenset({"FROM", "WHERE", "HAVING", "UNION", "LIMIT"})
+AFTER_COMMA = CLAUSES | {")", "]", ","}
+
+
+ARGUMENT_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.FARROW})
