@@ -324,7 +324,7 @@ _FROM_ICEBERG: dict[str, DataType] = {
             *(Kind.UUID, Kind.VARIANT, Kind.NULL),
         )
     },
-    "time": DataType(Kind.TIME, 0),
+    "time": DataType(Kind.TIME),  # TIME(0) by name, as Flink has it; shown with the digits that a value has
     "timestamp": DataType(Kind.TIMESTAMP, _MICROS),
     "timestamptz": DataType(Kind.TIMESTAMP_LTZ, _MICROS),
     "timestamp_ns": DataType(Kind.TIMESTAMP, _NANOS),

@@ -210,7 +210,7 @@ def _as_iceberg_keeps(declared: DataType) -> DataType:
     elif kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
         precision = 9 if (precision or 0) > 6 else 6
     elif kind is Kind.TIME:
-        precision = 0
+        precision = None
     children = tuple(
         Field(
             f.name,
@@ -323,6 +323,12 @@ def test_what_a_table_cannot_hold(declared: str, version: int, said: str) -> Non
         to_iceberg(parse_type(declared, FLINK), count(1), version)
     assert error.value.code is ErrorCode.TYPE
     assert said in error.value.message
+
+
+def test_a_time_of_a_table_is_named_as_flink_does_but_keeps_its_digits() -> None:
+    time = from_iceberg(to_iceberg(parse_type("TIME(3)", FLINK), count(1)))
+    assert flink_name(time) == "TIME(0)"
+    assert time.precision is None
 
 
 def test_ids_of_nested_fields_go_level_by_level() -> None:
