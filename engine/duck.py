@@ -26,10 +26,15 @@ class Duck:
         self._connection = duckdb.connect(":memory:", config=config)
         self._connection.execute("SET GLOBAL default_null_order='nulls_first_on_asc_last_on_desc'")
         self._open: list[duckdb.DuckDBPyConnection] = []
+        self.tracks_progress = False
+        """Whether :meth:`progress` is to be known of the cursors that are opened from now on."""
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own: its variables and results are seen by nobody else. Release it with :meth:`done`."""
         cursor = self._connection.cursor()
+        if self.tracks_progress:
+            # A setting of each cursor; without "print" off, DuckDB would draw a bar of its own.
+            cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         self._open.append(cursor)
         return cursor
 
@@ -51,6 +56,11 @@ class Duck:
         self._connection.execute(f"SET GLOBAL {key} = '{quoted}'")
         for cursor in self._open:
             cursor.execute(f"SET {key} = '{quoted}'")
+
+    def progress(self) -> float | None:
+        """How much of what runs is done, from 0 to 1; None when nothing is known. May be called from another thread."""
+        known = [p for p in (cursor.query_progress() for cursor in tuple(self._open)) if p >= 0]
+        return max(known) / 100 if known else None
 
     def interrupt(self) -> None:
         """Stop whatever runs. May be called from another thread."""

@@ -46,6 +46,7 @@ class Session:
         self._config = config
         self._duck: Duck | None = None
         self._interrupted = False
+        self._tracks_progress = False
         self.settings = Settings()
         self._catalogs: dict[str, Catalog] = {}
         self.current_catalog = DEFAULT_CATALOG
@@ -108,6 +109,7 @@ class Session:
         if self._duck is None:
             threads = self.settings.get("engine.threads")
             self._duck = Duck(memory_limit=self._memory_limit(), threads=int(threads) if threads else None)
+            self._duck.tracks_progress = self._tracks_progress
             if self.time_zone != machine_time_zone():
                 self._duck.set("TimeZone", self.time_zone)
         return self._duck
@@ -214,6 +216,16 @@ class Session:
         self._interrupted = True
         if self._duck:
             self._duck.interrupt()
+
+    def track_progress(self) -> None:
+        """Make :meth:`progress` known from now on, which costs each statement a little."""
+        self._tracks_progress = True
+        if self._duck:
+            self._duck.tracks_progress = True
+
+    def progress(self) -> float | None:
+        """How much of the running query is done, from 0 to 1, if known. May be called from another thread."""
+        return self._duck.progress() if self._duck else None
 
     def close(self) -> None:
         if self._duck:

@@ -16,6 +16,7 @@ from bergsql.shell.screen import OutputError, Screen
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.engine.sql.splitter import SourceStatement
+    from bergsql.shell.progress import ProgressBar
     from bergsql.shell.sources import Source
 
 _SUCCEEDED = "Execute statement succeeded."
@@ -30,6 +31,11 @@ class Runner:
         self.screen = screen
         self._layout = layout
         self._interrupts = Interrupts(session)
+        self._bar: ProgressBar | None = None
+        if screen.err.isatty() and not screen.quiet:
+            from bergsql.shell.progress import ProgressBar
+
+            self._bar = ProgressBar(session, screen.err)
 
     def run(self, statement: SourceStatement, source: Source, *, announce: bool = True) -> ExitCode:
         """Run a statement or a command of the client.
@@ -72,11 +78,21 @@ class Runner:
 
     def _run(self, statement: SourceStatement, announce: bool) -> None:
         started = monotonic()
-        result = self.session.execute(statement)
+        if self._bar is not None:
+            self._bar.start()
         try:
-            self._show(result, started, announce)
+            result = self.session.execute(statement)
+            try:
+                if self._bar is not None:
+                    if result.kind is not ResultKind.ROWS:
+                        self._bar.stop()
+                    result.chunks = self._bar.until_first(result.chunks)
+                self._show(result, started, announce)
+            finally:
+                result.close()
         finally:
-            result.close()
+            if self._bar is not None:
+                self._bar.stop()
 
     def _show(self, result: Result, started: float, announce: bool) -> None:
         for message in result.messages:

@@ -136,6 +136,15 @@ def test_ctrl_c_cancels_a_query_and_the_session_lives(terminal: Terminal) -> Non
     assert terminal.ended() == 0
 
 
+def test_a_long_statement_shows_how_far_it_is(terminal: Terminal) -> None:
+    terminal.type(ENDLESS, ENTER)
+    terminal.wait(lambda lines: any(line.startswith("Running ") for line in lines))
+    terminal.type(CTRL_C)
+    lines = terminal.prompted()
+    assert lines[-2] == "[INFO] Query cancelled."
+    assert not any(line.startswith("Running ") for line in lines)
+
+
 def test_ctrl_d_leaves_only_an_empty_prompt(terminal: Terminal) -> None:
     terminal.type("SELECT 12 AS n;", LEFT, CTRL_D)
     terminal.wait(lambda lines: lines[-1] == f"{FLINK} SELECT 12 AS n")
