@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from functools import lru_cache
 from secrets import token_bytes
-from typing import Any
+from typing import Any, ClassVar
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.table.datafile import NO_BOUNDS, NO_COUNTS
@@ -172,58 +172,74 @@ def write_bytes(out: bytearray, value: bytes) -> None:
 # -- maps kept as bytes ------------------------------------------------------------------------------------------------
 
 
-class _RawMap(Mapping[int, Any]):
-    """A map from field id, encoded as Avro's array of key and value, that is decoded when first looked into."""
+# Regular expressions step over encoded values at the speed of C: any integer is bytes above 127 and one below.
+_INTEGER = rb"[\x80-\xff]*+[\x00-\x7f]"
+_SHORT_BYTES = b"|".join(re.escape(bytes([2 * n])) + b".{%d}" % n for n in range(64))
 
-    __slots__ = ("_decoded", "raw")
+
+class _RawMap(Mapping[int, Any]):
+    """A map from field id, encoded as Avro's array of key and value (not empty), and decoded whenever looked into.
+
+    Nothing decoded is kept: a cache holds very many of these.
+    """
+
+    __slots__ = ("raw",)
+    _value: ClassVar[bytes]
+    _read: ClassVar[Callable[[bytes, int], tuple[Any, int]]]
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._decoded: dict[int, Any] | None = None
 
-    def _load(self) -> dict[int, Any]:
-        if self._decoded is None:
-            self._decoded = self._decode()
-        return self._decoded
-
-    def _decode(self) -> dict[int, Any]:
-        raise NotImplementedError
-
-    def __getitem__(self, key: int) -> Any:
-        return self._load()[key]
+    def decoded(self) -> dict[int, Any]:
+        return dict(_pairs(self.raw, type(self)._read))
 
     def get(self, key: int, default: Any = None) -> Any:
-        return self._load().get(key, default)
+        raw = self.raw
+        if not raw[0] & 129:  # one block, its count in one byte, nearly always
+            match = _finder(key, raw[0] >> 1, self._value)(raw, 1)
+            if match is not None:
+                return type(self)._read(raw, match.end())[0]
+        return self.decoded().get(key, default)
+
+    def __getitem__(self, key: int) -> Any:
+        return self.decoded()[key]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._load())
+        return iter(self.decoded())
 
     def __len__(self) -> int:
-        return len(self._load())
+        return len(self.decoded())
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
-        return repr(self._load())
+        return repr(self.decoded())
 
     def __reduce__(self) -> tuple[type[_RawMap], tuple[bytes]]:
         return type(self), (self.raw,)
+
+    def items(self) -> ItemsView[int, Any]:
+        return self.decoded().items()
+
+    def values(self) -> ValuesView[Any]:
+        return self.decoded().values()
 
 
 class RawCounts(_RawMap):
     """Field id → int."""
 
     __slots__ = ()
-
-    def _decode(self) -> dict[int, Any]:
-        return dict(_pairs(self.raw, read_long))
+    _value = _INTEGER
+    _read = read_long
 
 
 class RawBounds(_RawMap):
     """Field id → bytes."""
 
     __slots__ = ()
-
-    def _decode(self) -> dict[int, Any]:
-        return dict(_pairs(self.raw, _read_bytes))
+    _value = b"(?:" + _SHORT_BYTES + b")"
+    _read = _read_bytes
 
 
 def _pairs(raw: bytes, read: Callable[[bytes, int], tuple[Any, int]]) -> Iterator[tuple[int, Any]]:
@@ -240,9 +256,23 @@ def _pairs(raw: bytes, read: Callable[[bytes, int], tuple[Any, int]]) -> Iterato
             yield key, value
 
 
+@lru_cache(maxsize=1024)
+def _finder(key: int, count: int, value: bytes) -> Callable[[bytes, int], re.Match[bytes] | None]:
+    """Matches up to the value of ``key`` among ``count`` pairs."""
+    encoded = bytearray()
+    write_long(encoded, key)
+    before = b"(?:%b%b){0,%d}?" % (_INTEGER, value, max(0, count - 1))
+    return re.compile(before + re.escape(bytes(encoded)), re.DOTALL).match
+
+
 @lru_cache(maxsize=512)
 def _varints(n: int) -> Callable[[bytes, int], re.Match[bytes] | None]:
-    return re.compile(rb"(?:[\x80-\xff]*+[\x00-\x7f]){%d}" % n, re.DOTALL).match
+    return re.compile(rb"(?:%b){%d}+" % (_INTEGER, n), re.DOTALL).match
+
+
+@lru_cache(maxsize=512)
+def _short_bounds(n: int) -> Callable[[bytes, int], re.Match[bytes] | None]:
+    return re.compile(rb"(?:%b(?:%b)){%d}+" % (_INTEGER, _SHORT_BYTES, n), re.DOTALL).match
 
 
 def step_over_counts(b: bytes, at: int) -> tuple[Mapping[int, int], int]:
@@ -276,7 +306,13 @@ def step_over_bounds(b: bytes, at: int) -> tuple[Mapping[int, bytes], int]:
             size, at = read_long(b, at)
             at += size
             continue
-        for _ in range(count):
+        if count > len(b) - at:
+            raise ValueError("it is cut off")
+        match = _short_bounds(count)(b, at)
+        if match is not None:
+            at = match.end()
+            continue
+        for _ in range(count):  # one is longer than 63 bytes
             while b[at] > 127:
                 at += 1
             n = b[at + 1]

@@ -124,8 +124,10 @@ class DeleteIndex:
         self._by_path: dict[str, list[ManifestEntry]] = {}
         self._by_partition: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
         self._everywhere: list[ManifestEntry] = []
+        self._any = False
         unpartitioned = {s.spec_id for s in metadata.specs if s.is_unpartitioned}
         for entry in entries:
+            self._any = True
             file = entry.data_file
             path = _referenced_path(file) if file.content == FileContent.POSITION_DELETES else None
             if path is not None:
@@ -137,6 +139,8 @@ class DeleteIndex:
 
     def for_file(self, entry: ManifestEntry) -> tuple[ManifestEntry, ...]:
         """The delete files that apply to a data file, by scope and sequence number."""
+        if not self._any:
+            return ()
         file = entry.data_file
         candidates = [
             *self._by_path.get(file.path, ()),

@@ -335,6 +335,12 @@ def test_maps_are_stepped_over_and_read(counts: list[tuple[int, int]], bounds: l
     read_bounds, end = avro.step_over_bounds(data, at)
     assert end == len(data)
     assert (read_counts, read_bounds) == (dict(counts), dict(bounds))
+    for read, pairs in ((read_counts, counts), (read_bounds, bounds)):
+        distinct = len(dict(pairs)) == len(pairs)
+        for key, value in pairs if distinct else ():
+            assert read.get(key) == value
+        for key in (0, 1, 63, 64, 2**31 - 1):
+            assert read.get(key, "none") == dict(pairs).get(key, "none") or not distinct
 
 
 # -- written by others, differently ------------------------------------------------------------------------------------
