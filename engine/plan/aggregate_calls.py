@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -13,24 +12,25 @@ from bergsql.engine.plan.calls import bind_function, call_name, fit_arguments, r
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
+from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Aggregate
 from bergsql.engine.sql.parser.query import span_of
 
 RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "ntile"})
 
 
-@dataclass(slots=True)
 class _Around:
     """What is written around the arguments of a call."""
 
-    distinct: bool = False
-    order: list[str] = field(default_factory=list)
-    order_text: str = ""
-    ignore_nulls: bool = False
-    conditions: list[str] = field(default_factory=list)
-    filter_text: str = ""
-    over: str = ""
-    over_text: str = ""
+    def __init__(self) -> None:
+        self.distinct = False
+        self.order: list[str] = []
+        self.order_text = ""
+        self.ignore_nulls = False
+        self.conditions: list[str] = []
+        self.filter_text = ""
+        self.over = ""
+        self.over_text = ""
 
 
 def bind_aggregate(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -24,6 +23,7 @@ from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
 from bergsql.engine.plan.literals import bind_typed_literal, negated
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import failure, let_all
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind

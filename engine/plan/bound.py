@@ -6,9 +6,9 @@ reaches DuckDB, and the type of every expression is known where a flavour's mean
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bergsql.engine.plan.records import Record
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -27,37 +27,70 @@ BYTES = DataType(Kind.BYTES)
 DATE = DataType(Kind.DATE)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The column of a scan that an expression is, unchanged: what a pushed predicate may be about."""
 
     slot: int
     column: str
 
 
-@dataclass(slots=True)
-class Bound:
-    """``sql`` stands alone (it is in parentheses where it must be)."""
+class Bound(Record):
+    """``sql`` stands alone (it is in parentheses where it must be).
 
-    sql: str
-    type: DataType
-    text: str
-    """Spark's text of it: the name of an unnamed column."""
-    nullable: bool = True
-    constant: object = NOT_CONSTANT
-    """The value of a literal, as :data:`bergsql.engine.result.Row` has it (dates and times included)."""
-    name: str | None = None
-    """The name of the column or field it is, if it is one."""
-    origin: Origin | None = None
-    predicates: dict[int, Predicate] = field(default_factory=dict)
-    """What must hold on each scan (by slot) where this condition is true. Never stronger than the condition."""
-    exact: bool = False
-    """True when ``predicates`` says all that the condition says: only then may it be negated."""
-    volatile: bool = False
-    """True for what TRY refuses: two evaluations may differ (``rand()``), it raises an error of ours, it aggregates or
-    is a subquery."""
-    ring: tuple[str, str] | None = None
-    """The parts of a chain of integer arithmetic (:data:`bergsql.engine.plan.integers.Ring`)."""
+    text
+        Spark's text of it: the name of an unnamed column.
+    constant
+        The value of a literal, as :data:`bergsql.engine.result.Row` has it (dates and times included).
+    name
+        The name of the column or field it is, if it is one.
+    predicates
+        What must hold on each scan (by slot) where this condition is true. Never stronger than the condition.
+    exact
+        True when ``predicates`` says all that the condition says: only then may it be negated.
+    volatile
+        True for what TRY refuses: two evaluations may differ (``rand()``), it raises an error of ours, it aggregates or
+        is a subquery.
+    ring
+        The parts of a chain of integer arithmetic (:data:`bergsql.engine.plan.integers.Ring`).
+    """
+
+    __slots__ = (
+        "constant",
+        "exact",
+        "name",
+        "nullable",
+        "origin",
+        "predicates",
+        "ring",
+        "sql",
+        "text",
+        "type",
+        "volatile",
+    )
+
+    def __init__(
+        self,
+        sql: str,
+        type: DataType,
+        text: str,
+        nullable: bool = True,
+        constant: object = NOT_CONSTANT,
+        name: str | None = None,
+        origin: Origin | None = None,
+        volatile: bool = False,
+        ring: tuple[str, str] | None = None,
+    ) -> None:
+        self.sql = sql
+        self.type = type
+        self.text = text
+        self.nullable = nullable
+        self.constant = constant
+        self.name = name
+        self.origin = origin
+        self.predicates: dict[int, Predicate] = {}
+        self.exact = False
+        self.volatile = volatile
+        self.ring = ring
 
     @property
     def is_constant(self) -> bool:

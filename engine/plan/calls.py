@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,6 +13,7 @@ from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import NUMBERS, STAMPS, TEXTS, common_type
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.naming import call_text
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries
 from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
 from bergsql.engine.sql.functions.registry import functions

@@ -7,14 +7,13 @@ than they do, and writes doubles and timestamps differently: those casts are spe
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan import cast_text, fold, integers
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.literals import constant
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name

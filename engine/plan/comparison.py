@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError
@@ -12,6 +10,7 @@ from bergsql.engine.plan.bound import BOOLEAN, DOUBLE, STRING, Bound
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import BINARIES, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, common_type
 from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
 

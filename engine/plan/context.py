@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.bound import Bound, Origin
+from bergsql.engine.plan.records import Record
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlglot import exp
 
     from bergsql.engine.plan.relations import IcebergRelation, Relations
@@ -19,42 +21,53 @@ if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate
 
 
-@dataclass(slots=True)
-class Slot:
-    """A scan of an Iceberg table: where it stands in the SQL, and what is known of what it must read."""
+class Slot(Record):
+    """A scan of an Iceberg table: where it stands in the SQL, and what is known of what it must read.
 
-    relation: IcebergRelation
-    mark: str
-    """What stands for its SQL until the whole query is planned."""
-    columns: set[str] = field(default_factory=set)
-    predicates: list[Predicate] = field(default_factory=list)
-    padded: bool = False
-    """True behind an outer join that adds rows of NULLs for it: only what such rows cannot fulfil may be pushed."""
+    ``mark`` stands for its SQL until the whole query is planned. ``padded`` is True behind an outer join that adds rows
+    of NULLs for it: only what such rows cannot fulfil may be pushed then.
+    """
 
+    __slots__ = ("columns", "mark", "padded", "predicates", "relation")
 
-@dataclass(slots=True)
-class OutputColumn:
-    """A column of a bound query."""
-
-    name: str
-    type: DataType
-    nullable: bool = True
-    origin: Origin | None = None
-    """The column of a scan that it hands on unchanged, when filtering it after is as good as before."""
+    def __init__(self, relation: IcebergRelation, mark: str) -> None:
+        self.relation = relation
+        self.mark = mark
+        self.columns: set[str] = set()
+        self.predicates: list[Predicate] = []
+        self.padded = False
 
 
-@dataclass(slots=True)
-class BoundQuery:
-    """A query as DuckDB SQL. Its columns have no names to rely on: read it as ``(sql) AS q("a", "b", …)``."""
+class OutputColumn(Record):
+    """A column of a bound query.
 
-    sql: str
-    columns: list[OutputColumn]
-    outer: list[str] = field(default_factory=list)
-    """Columns of the queries around that it reads, by name."""
+    ``origin`` is the column of a scan that it hands on unchanged, when filtering it after is as good as before.
+    """
+
+    __slots__ = ("name", "nullable", "origin", "type")
+
+    def __init__(self, name: str, type: DataType, nullable: bool = True, origin: Origin | None = None) -> None:
+        self.name = name
+        self.type = type
+        self.nullable = nullable
+        self.origin = origin
 
 
-@dataclass(slots=True)
-class Cte:
+class BoundQuery(Record):
+    """A query as DuckDB SQL. Its columns have no names to rely on: read it as ``(sql) AS q("a", "b", …)``.
+
+    ``outer`` are the columns of the queries around that it reads, by name.
+    """
+
+    __slots__ = ("columns", "outer", "sql")
+
+    def __init__(self, sql: str, columns: list[OutputColumn], outer: list[str] | None = None) -> None:
+        self.sql = sql
+        self.columns = columns
+        self.outer = outer or []
+
+
+class Cte(NamedTuple):
     """A named query of WITH. It becomes a CTE of DuckDB under a name of its own."""
 
     name: str
@@ -62,16 +75,15 @@ class Cte:
     columns: list[OutputColumn]
 
 
-@dataclass(slots=True)
 class Planner:
     """What all parts of one query share."""
 
-    relations: Relations
-    flavour: Flavour
-    hints: tuple[TableHint, ...] = ()
-    slots: list[Slot] = field(default_factory=list)
-    used_hints: set[int] = field(default_factory=set)
-    _aliases: set[str] = field(default_factory=set)
+    def __init__(self, relations: Relations, hints: tuple[TableHint, ...] = ()) -> None:
+        self.relations = relations
+        self.flavour = relations.flavour
+        self.hints = hints
+        self.slots: list[Slot] = []
+        self._aliases: set[str] = set()
 
     @property
     def spark(self) -> bool:
@@ -98,38 +110,73 @@ class Planner:
         return number
 
 
-@dataclass(slots=True)
 class Found:
-    """What binding the expressions of one SELECT came across."""
+    """What binding the expressions of one SELECT came across.
 
-    aggregate: bool = False
-    loose: list[tuple[str, Span | None]] = field(default_factory=list)
-    """Columns read outside of aggregates and of group keys: wrong in a grouped query."""
+    ``loose`` are columns read outside of aggregates and of group keys: wrong in a grouped query.
+    """
+
+    __slots__ = ("aggregate", "loose")
+
+    def __init__(self) -> None:
+        self.aggregate = False
+        self.loose: list[tuple[str, Span | None]] = []
 
 
-@dataclass(slots=True)
-class Context:
-    """Where an expression stands: what names mean there, and what it may hold."""
+class Context(Record):
+    """Where an expression stands: what names mean there, and what it may hold.
 
-    planner: Planner
-    scope: Scope
-    clause: str = "SELECT"
-    ctes: dict[str, Cte] = field(default_factory=dict)
-    aggregates_allowed: bool = True
-    windows_allowed: bool = True
-    inside_aggregate: bool = False
-    found: Found = field(default_factory=lambda: Found())
-    """What was found so far; copies of a context share it."""
-    group_keys: dict[str, Bound] = field(default_factory=dict)
-    """What the query groups by, by SQL."""
-    aliases: dict[str, Bound] = field(default_factory=dict)
-    """Names of earlier SELECT items, by folded name."""
-    aliases_first: bool = False
-    """True where an alias hides a column of that name (ORDER BY)."""
-    variables: dict[str, Bound] = field(default_factory=dict)
-    """Variables of the lambdas around, by folded name."""
-    windows: dict[str, exp.Expr] = field(default_factory=dict)
-    """Named windows."""
+    found
+        What was found so far; copies of a context share it.
+    group_keys
+        What the query groups by, by SQL.
+    aliases
+        Names of earlier SELECT items, by folded name; ``aliases_first`` where one hides a column (ORDER BY).
+    variables
+        Variables of the lambdas around, by folded name.
+    windows
+        Named windows.
+    """
+
+    __slots__ = (
+        "aggregates_allowed",
+        "aliases",
+        "aliases_first",
+        "clause",
+        "ctes",
+        "found",
+        "group_keys",
+        "inside_aggregate",
+        "planner",
+        "scope",
+        "variables",
+        "windows",
+        "windows_allowed",
+    )
+
+    def __init__(
+        self,
+        planner: Planner,
+        scope: Scope,
+        clause: str = "SELECT",
+        ctes: Mapping[str, Cte] | None = None,
+        *,
+        aggregates_allowed: bool = True,
+        windows_allowed: bool = True,
+    ) -> None:
+        self.planner = planner
+        self.scope = scope
+        self.clause = clause
+        self.ctes: Mapping[str, Cte] = ctes or {}
+        self.aggregates_allowed = aggregates_allowed
+        self.windows_allowed = windows_allowed
+        self.inside_aggregate = False
+        self.found = Found()
+        self.group_keys: dict[str, Bound] = {}
+        self.aliases: dict[str, Bound] = {}
+        self.aliases_first = False
+        self.variables: dict[str, Bound] = {}
+        self.windows: dict[str, exp.Expr] = {}
 
     @property
     def flavour(self) -> Flavour:

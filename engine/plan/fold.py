@@ -21,8 +21,8 @@ from bergsql.engine.sql.types import DataType, Kind
 UNFOLDED: Final = object()
 """Says that DuckDB shall cast it."""
 
-_INTEGER = re.compile(r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d+")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_INTEGER = r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d+"
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SPECIAL = {
     "nan": math.nan,
     "inf": math.inf,
@@ -77,7 +77,7 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
     stripped = text.strip("".join(map(chr, range(33))))
     kind = to.kind
     if kind in INTEGERS:
-        if not _INTEGER.fullmatch(stripped) or (ansi and "." in stripped):
+        if not re.fullmatch(_INTEGER, stripped) or (ansi and "." in stripped):
             return None
         whole = stripped.partition(".")[0]
         number = int(whole) if whole not in ("", "+", "-") else 0
@@ -86,9 +86,9 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
     if kind in FLOATS:
         if stripped.lower() in _SPECIAL:
             return _SPECIAL[stripped.lower()]
-        return float(stripped) if _NUMBER.fullmatch(stripped) else None
+        return float(stripped) if re.fullmatch(_NUMBER, stripped) else None
     if kind is Kind.DECIMAL:
-        return _rounded(Decimal(stripped), to) if _NUMBER.fullmatch(stripped) else None
+        return _rounded(Decimal(stripped), to) if re.fullmatch(_NUMBER, stripped) else None
     if kind is Kind.BOOLEAN:
         low = stripped.lower()
         return True if low in TRUE_TEXTS else False if low in FALSE_TEXTS else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,9 +11,10 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan import pushdown
 from bergsql.engine.plan.bound import Bound, Origin, identifier
 from bergsql.engine.plan.comparison import condition
-from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner
 from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
 from bergsql.engine.plan.read_hints import check_hints
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of, table_name_span
@@ -107,7 +107,6 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
     relation = planner.relations.resolve(tuple(parts), span)
     options = [h for h in planner.hints if span is not None and h.after == span.end]
     check_hints(options, relation)
-    planner.used_hints.update(h.after for h in options)
     version = node.args.get("version")
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
@@ -305,9 +304,7 @@ def _bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: 
             [u.this if isinstance(u, exp.Column) else u for u in using], kind, left_columns, added, scope, planner
         )
     elif on is not None:
-        context = Context(
-            planner, scope, "ON", dict(ctes), aggregates_allowed=False, windows_allowed=False, found=Found()
-        )
+        context = Context(planner, scope, "ON", ctes, aggregates_allowed=False, windows_allowed=False)
         bound = condition(_bind_on(on, context), context, on, "ON")
         push(planner, scope, bound, JOINS[kind].pushes(left_slots, right_slots))
         clause = f" ON {bound.sql}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -11,6 +9,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context, Found
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.items import is_star
+from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.parser.query import span_of
 
 

@@ -26,8 +26,7 @@ _MICROS = {
     "MICROSECOND": 1,
 }
 _MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
-_PART = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([a-zA-Z]+)")
-_SPAN = re.compile(r"([+-]?)(?:(\d+)\s+)?(?:(\d+):)?(?:(\d+):)?(\d+(?:\.\d+)?)")
+_PART = r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([a-zA-Z]+)"
 
 
 def unit_name(word: str) -> str:
@@ -93,7 +92,7 @@ def _many_parts(written: str, node: exp.Expr) -> Bound:
     text = written.strip()
     if text.lower().startswith("interval "):
         text = text[9:]
-    while found := _PART.match(text, position):
+    while found := re.compile(_PART).match(text, position):
         amount = Decimal(found.group(1).replace(" ", ""))
         m, u = _amounts(amount, unit_name(found.group(2)), node)
         months, micros, position = months + m, micros + u, found.end()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
@@ -15,14 +13,15 @@ from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import Kind
 
 
-@dataclass(slots=True)
 class Item:
-    """A column of the result."""
+    """A column of the result. ``aliased`` says that AS named it: only then may other clauses use the name."""
 
-    name: str
-    bound: Bound
-    aliased: bool = False
-    """True when AS named it: only then may other clauses use the name."""
+    __slots__ = ("aliased", "bound", "name")
+
+    def __init__(self, name: str, bound: Bound, aliased: bool = False) -> None:
+        self.name = name
+        self.bound = bound
+        self.aliased = aliased
 
 
 def bind_items(nodes: list[exp.Expr], context: Context) -> list[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -19,8 +19,7 @@ from bergsql.engine.sql.parser.query import span_of
 Slots = set[int]
 
 
-@dataclass(frozen=True, slots=True)
-class JoinKind:
+class JoinKind(NamedTuple):
     """``pushes(left, right)``: the scans that a condition of ON may be pushed to, because it drops their rows."""
 
     sql: str

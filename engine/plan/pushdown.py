@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS
 from bergsql.engine.sql.types import DataType, Kind
-from bergsql.engine.table.predicate import (
-    AlwaysTrue,
-    Compare,
-    In,
-    IsNull,
-    Not,
-    NotNull,
-    Op,
-    Predicate,
-    StartsWith,
-    all_of,
-    any_of,
-)
 
-_OPS = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
-_FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+if TYPE_CHECKING:
+    from bergsql.engine.table.predicate import Predicate
+
+# The predicates' module is imported where a column of a table is met: a query without one need not wait for it.
+_OPS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _UNUSABLE = object()
 
 
@@ -69,21 +61,23 @@ def _about(result: Bound, origin: Origin, predicate: Predicate) -> None:
 
 def compare(result: Bound, symbol: str, a: Bound, b: Bound) -> None:
     """A comparison of a column with a literal."""
-    op = _OPS.get(symbol)
-    if symbol == "<=>" and a.origin and b.is_constant:
+    op = symbol
+    if a.origin is None and b.origin is not None:
+        a, b, op = b, a, _FLIPPED.get(op, op)
+    if a.origin is None or not b.is_constant:
+        return
+    from bergsql.engine.table.predicate import Compare, IsNull, Op
+
+    if symbol == "<=>":
+        op = "="
         if b.constant is None:
             _about(result, a.origin, IsNull(a.origin.column))
             return
-        op = Op.EQ
-    if op is None:
-        return
-    if a.origin is None and b.origin is not None:
-        a, b, op = b, a, _FLIPPED.get(op, op)
-    if a.origin is None or not b.is_constant or b.constant is None:
+    if op not in _OPS or b.constant is None:
         return
     value = _value(b, a.type)
     if value is not _UNUSABLE:
-        _about(result, a.origin, Compare(a.origin.column, op, value))
+        _about(result, a.origin, Compare(a.origin.column, Op(op), value))
         # ``a <=> 1`` is never NULL, so its negation also holds where a is NULL.
         result.exact = symbol != "<=>"
 
@@ -92,6 +86,8 @@ def in_list(result: Bound, a: Bound, items: list[Bound]) -> None:
     """A column in a list of literals. A NULL among them only matters under NOT."""
     if a.origin is None or not all(i.is_constant for i in items):
         return
+    from bergsql.engine.table.predicate import In
+
     values = [_value(i, a.type) for i in items if i.constant is not None]
     if _UNUSABLE not in values and values:
         _about(result, a.origin, In(a.origin.column, tuple(values)))
@@ -100,6 +96,8 @@ def in_list(result: Bound, a: Bound, items: list[Bound]) -> None:
 
 def is_null(result: Bound, operand: Bound) -> None:
     if operand.origin is not None:
+        from bergsql.engine.table.predicate import IsNull
+
         _about(result, operand.origin, IsNull(operand.origin.column))
 
 
@@ -116,6 +114,8 @@ def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
         i += 1
     if a.origin is None or a.type.kind not in TEXTS:
         return
+    from bergsql.engine.table.predicate import Compare, Op, StartsWith
+
     if i == len(pattern):
         _about(result, a.origin, Compare(a.origin.column, Op.EQ, prefix))
     elif prefix:
@@ -126,12 +126,18 @@ def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
 def truth(bound: Bound) -> None:
     """A BOOLEAN column that is a condition itself."""
     if bound.origin is not None and not bound.predicates:
+        from bergsql.engine.table.predicate import Compare, Op
+
         _about(bound, bound.origin, Compare(bound.origin.column, Op.EQ, True))
 
 
 def conjunction(result: Bound, a: Bound, b: Bound) -> None:
     """Both hold, on every scan that either is about."""
     slots = {**a.predicates, **b.predicates}
+    if not slots:
+        return
+    from bergsql.engine.table.predicate import all_of
+
     result.predicates = {s: all_of(*(x.predicates[s] for x in (a, b) if s in x.predicates)) for s in slots}
     result.exact = a.exact and b.exact and len(slots) == 1
 
@@ -139,12 +145,18 @@ def conjunction(result: Bound, a: Bound, b: Bound) -> None:
 def disjunction(result: Bound, a: Bound, b: Bound) -> None:
     """One holds: only what both say something of."""
     slots = a.predicates.keys() & b.predicates.keys()
+    if not slots:
+        return
+    from bergsql.engine.table.predicate import any_of
+
     result.predicates = {s: any_of(a.predicates[s], b.predicates[s]) for s in slots}
     result.exact = a.exact and b.exact and len(slots) == len(a.predicates) == len(b.predicates) == 1
 
 
 def negation(result: Bound, operand: Bound) -> None:
     if operand.exact and len(operand.predicates) == 1:
+        from bergsql.engine.table.predicate import IsNull, Not, NotNull
+
         ((slot, predicate),) = operand.predicates.items()
         result.predicates = {slot: NotNull(predicate.column) if isinstance(predicate, IsNull) else Not(predicate)}
         result.exact = True
@@ -152,9 +164,10 @@ def negation(result: Bound, operand: Bound) -> None:
 
 def rejects_null(predicate: Predicate) -> bool:
     """True when a row whose columns are all NULL cannot fulfil it: it may be pushed below an outer join."""
-    match predicate:
-        case Compare() | In() | StartsWith() | NotNull():
-            return True
+    from bergsql.engine.table.predicate import Compare, In, NotNull, StartsWith
+
+    if isinstance(predicate, Compare | In | StartsWith | NotNull):
+        return True
     children = getattr(predicate, "children", None)
     if children is None:
         return False
@@ -164,4 +177,6 @@ def rejects_null(predicate: Predicate) -> bool:
 
 
 def is_useful(predicate: Predicate) -> bool:
+    from bergsql.engine.table.predicate import AlwaysTrue
+
     return not isinstance(predicate, AlwaysTrue)

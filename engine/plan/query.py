@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.select import bind_query
 from bergsql.engine.sql.types import DataType
-from bergsql.engine.table.predicate import AlwaysTrue, Predicate, all_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,11 +16,11 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.context import Slot
     from bergsql.engine.plan.relations import Relations
     from bergsql.engine.sql.statements import Expression, Query
+    from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.scan import TableScan
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedColumn:
+class PlannedColumn(NamedTuple):
     """A column of the result, as it is shown."""
 
     name: str
@@ -30,8 +28,7 @@ class PlannedColumn:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedScan:
+class PlannedScan(NamedTuple):
     """A table that the plan reads: its full name, what is pushed to it, and its files."""
 
     table: str
@@ -41,8 +38,7 @@ class PlannedScan:
     snapshot_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPlan:
+class QueryPlan(NamedTuple):
     """A query that is ready to run.
 
     ``sql`` yields ``columns`` in order; set ``variables`` before it runs. Its own column names mean nothing.
@@ -50,9 +46,9 @@ class QueryPlan:
 
     sql: str
     columns: tuple[PlannedColumn, ...]
-    scans: tuple[PlannedScan, ...] = ()
-    variables: dict[str, list[str]] = field(default_factory=dict)
-    query: Query | None = field(default=None, repr=False, compare=False)
+    scans: tuple[PlannedScan, ...]
+    variables: dict[str, list[str]]
+    query: Query | None = None
     """The query as it was written: where an error of DuckDB's is looked for."""
 
     def explain(self) -> list[str]:
@@ -67,7 +63,7 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
 
     :raises BergError: with its place, when a name, a type or a form is wrong.
     """
-    planner = Planner(relations, relations.flavour, query.hints)
+    planner = Planner(relations, query.hints)
     try:
         bound = bind_query(query.ast, planner, None, {})
     except RecursionError:
@@ -87,7 +83,7 @@ def plan_expression(expression: Expression, relations: Relations, to: DataType |
     from bergsql.engine.plan.casts import coerce
     from bergsql.engine.plan.expressions import bind
 
-    planner = Planner(relations, relations.flavour)
+    planner = Planner(relations)
     context = Context(planner, Scope(relations.flavour), "a constant", aggregates_allowed=False, windows_allowed=False)
     bound = bind(expression.ast, context)
     if to is not None:
@@ -98,6 +94,7 @@ def plan_expression(expression: Expression, relations: Relations, to: DataType |
 
 
 def _planned(number: int, slot: Slot) -> PlannedScan:
+    from bergsql.engine.table.predicate import AlwaysTrue, all_of
     from bergsql.engine.table.scan import build_scan
 
     relation = slot.relation
@@ -124,8 +121,3 @@ def _fill(sql: str, slots: Iterable[Slot], scans: Iterable[PlannedScan]) -> str:
     for slot, planned in zip(slots, scans, strict=True):
         sql = sql.replace(slot.mark, f"({planned.scan.sql})")
     return sql
-
-
-def renamed(plan: QueryPlan, names: Iterable[str]) -> QueryPlan:
-    """The plan with other names for its columns."""
-    return replace(plan, columns=tuple(replace(c, name=n) for c, n in zip(plan.columns, names, strict=True)))

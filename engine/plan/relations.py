@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bergsql.catalog.errors import Span
 from bergsql.engine.sql.flavour import Flavour
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements import Query
 
 
-@dataclass(frozen=True, slots=True)
-class IcebergRelation:
+class IcebergRelation(NamedTuple):
     """An Iceberg table, or with ``suffix`` one of its metadata tables (``snapshots``) or references (``branch_b``)."""
 
     parts: tuple[str, ...]
@@ -25,8 +23,7 @@ class IcebergRelation:
     suffix: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ViewRelation:
+class ViewRelation(NamedTuple):
     """A view: the query that stands for it, read in the session's current catalog and database."""
 
     parts: tuple[str, ...]
@@ -35,8 +32,7 @@ class ViewRelation:
     """The names that the view gives its columns; empty: the query's."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectorRelation:
+class ConnectorRelation(NamedTuple):
     """A table of a connector (Kafka, JDBC …)."""
 
     parts: tuple[str, ...]

@@ -7,11 +7,11 @@ sees both). A column's name is compared as the flavour compares identifiers: exa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.bound import Bound, Origin, identifier
+from bergsql.engine.plan.records import Record
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.types import DataType, Field, Kind
 
@@ -22,42 +22,52 @@ METADATA_COLUMNS = frozenset({"_file", "_pos", "_partition", "_spec_id", "_delet
 """Columns that Iceberg adds to every table in Spark."""
 
 
-@dataclass(slots=True)
-class SourceColumn:
+class SourceColumn(Record):
     """A column of a relation in FROM. ``sql`` reads it anywhere in that query."""
 
-    name: str
-    sql: str
-    type: DataType
-    nullable: bool = True
-    origin: Origin | None = None
+    __slots__ = ("name", "nullable", "origin", "sql", "type")
+
+    def __init__(
+        self, name: str, sql: str, type: DataType, nullable: bool = True, origin: Origin | None = None
+    ) -> None:
+        self.name = name
+        self.sql = sql
+        self.type = type
+        self.nullable = nullable
+        self.origin = origin
 
 
-@dataclass(slots=True)
-class Source:
-    """A relation in FROM. ``names`` are the dotted names it answers to, longest first part first."""
+class Source(NamedTuple):
+    """A relation in FROM. ``names`` is the dotted name it answers to: its alias, or the parts of its full name."""
 
     names: tuple[str, ...]
-    """Its alias, or the parts of its full name."""
     columns: list[SourceColumn]
     has_metadata_columns: bool = False
 
 
-@dataclass(slots=True)
 class Scope:
-    """The relations of a FROM clause, and the scope around."""
+    """The relations of a FROM clause, and the scope around.
 
-    flavour: Flavour
-    parent: Scope | None = None
-    sources: list[Source] = field(default_factory=list)
-    star: list[SourceColumn] | None = None
-    """What ``*`` stands for, when a USING or NATURAL join merges columns; None: all columns of all sources."""
-    merged: dict[str, SourceColumn] = field(default_factory=dict)
-    """Columns merged by USING, by folded name: what the bare name means."""
-    outer: list[str] = field(default_factory=list)
-    """Names that were found further out."""
-    slots: set[int] = field(default_factory=set)
-    """The scans below this FROM: a condition here may be pushed to these, and to no others."""
+    star
+        What ``*`` stands for, when a USING or NATURAL join merges columns; None: all columns of all sources.
+    merged
+        Columns merged by USING, by folded name: what the bare name means.
+    outer
+        Names that were found further out.
+    slots
+        The scans below this FROM: a condition here may be pushed to these, and to no others.
+    """
+
+    __slots__ = ("flavour", "merged", "outer", "parent", "slots", "sources", "star")
+
+    def __init__(self, flavour: Flavour, parent: Scope | None = None) -> None:
+        self.flavour = flavour
+        self.parent = parent
+        self.sources: list[Source] = []
+        self.star: list[SourceColumn] | None = None
+        self.merged: dict[str, SourceColumn] = {}
+        self.outer: list[str] = []
+        self.slots: set[int] = set()
 
     def same(self, a: str, b: str) -> bool:
         return a == b if self.flavour is Flavour.FLINK else a.casefold() == b.casefold()

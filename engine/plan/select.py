@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -16,6 +15,7 @@ from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.from_clause import bind_from, push
 from bergsql.engine.plan.grouping import bind_group
 from bergsql.engine.plan.items import Item, bind_items
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.plan.set_operations import bind_set_operation
 from bergsql.engine.plan.values import bind_values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -11,7 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_suppo
 from bergsql.engine.plan.bound import BIGINT, INT, Bound, identifier
 from bergsql.engine.plan.calls import call_name
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.context import Context, Cte, Found, OutputColumn, Planner, type_error
+from bergsql.engine.plan.context import Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
@@ -21,7 +20,7 @@ WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 
 def _context(scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> Context:
-    return Context(planner, scope, "FROM", dict(ctes), aggregates_allowed=False, windows_allowed=False, found=Found())
+    return Context(planner, scope, "FROM", ctes, aggregates_allowed=False, windows_allowed=False)
 
 
 def bind_unnest(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
@@ -175,7 +174,7 @@ def _exploded(
         raise BergError(ErrorCode.ARITY, f"{name.upper()} takes 1 argument.", span=span_of(call))
     context = _context(scope, planner, ctes)
     bound = bind(call.expressions[0], context)
-    columns = _element_columns(bound, call, replace(context))
+    columns = _element_columns(bound, call, context)
     position = name.startswith("posexplode")
     sql = _unnested(bound, position=position, from_zero=True, outer=outer or name.endswith("_outer"))
     if name.startswith("inline"):

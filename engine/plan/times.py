@@ -10,14 +10,13 @@ import re
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import lru_cache
 
-_DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*", re.DOTALL)
-_STAMP = re.compile(
+_DATE = r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*"
+_STAMP = (
     r"\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
-    r"(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?\s*(\S.*?)?)?)?)?\s*",
-    re.DOTALL,
+    r"(?:[ T](?:(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?\s*(\S.*?)?)?)?)?\s*"
 )
-_TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d+))?)?\s*")
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?")
+_TIME = r"\s*(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d+))?)?\s*"
+_OFFSET = r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?"
 
 
 @lru_cache(maxsize=64)
@@ -25,7 +24,7 @@ def zone(name: str) -> tzinfo | None:
     """The time zone of that name (``Asia/Shanghai``, ``+08:00``, ``GMT+8``); None when there is none."""
     if name.upper() in ("Z", "UTC", "GMT", "ETC/UTC", "UT"):
         return UTC
-    found = _OFFSET.fullmatch(name.upper())
+    found = re.fullmatch(_OFFSET, name.upper(), re.DOTALL)
     if found:
         sign, hours, minutes, seconds = found.groups()
         delta = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
@@ -39,7 +38,7 @@ def zone(name: str) -> tzinfo | None:
 
 
 def parse_date(text: str) -> date | None:
-    found = _DATE.fullmatch(text)
+    found = re.fullmatch(_DATE, text, re.DOTALL)
     if not found:
         return None
     year, month, day = found.groups()
@@ -51,7 +50,7 @@ def parse_date(text: str) -> date | None:
 
 def parse_time(text: str) -> tuple[time, int] | None:
     """The time of day, and its nanoseconds."""
-    found = _TIME.fullmatch(text)
+    found = re.fullmatch(_TIME, text, re.DOTALL)
     if not found:
         return None
     hours, minutes, seconds, fraction = found.groups()
@@ -64,7 +63,7 @@ def parse_time(text: str) -> tuple[time, int] | None:
 
 def parse_timestamp(text: str) -> tuple[datetime, int, tzinfo | None] | None:
     """The date and time as written, nanoseconds of the second, and the zone written behind, if any."""
-    found = _STAMP.fullmatch(text)
+    found = re.fullmatch(_STAMP, text, re.DOTALL)
     if not found:
         return None
     year, month, day, hour, minute, second, fraction, behind = found.groups()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,6 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import BOOLEAN, INT, Bound
 from bergsql.engine.plan.casts import type_text
 from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Function, Special
 from bergsql.engine.sql.types import DataType, Kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -11,6 +10,7 @@ from bergsql.catalog.metadata.transforms import bucket
 from bergsql.engine.plan.bound import DATE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import BINARIES, INTEGERS, STAMPS, TEXTS
 from bergsql.engine.plan.integers import SQL_NAMES
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.type_names import to_iceberg

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound, string_literal
 from bergsql.engine.plan.coercion import STAMPS, TEXTS
+from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.types import DataType, Kind
 
