@@ -14,6 +14,8 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.table.avro import varint_tail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bergsql.catalog.storage.base import Storage
 
 MAGIC = b"PAR1"
@@ -115,10 +117,12 @@ def _damaged(path: str) -> BergError:
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
 
 
-class _Reader:
-    def __init__(self, data: bytes) -> None:
+class CompactReader:
+    """Reads values of Thrift's compact protocol one after the other; ``at`` is where the next one begins."""
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
-        self.at = 0
+        self.at = at
 
     def varint(self) -> int:
         v = self.data[self.at]
@@ -150,8 +154,15 @@ class _Reader:
             raise ValueError("an unexpected type")
         return None
 
-    def fields(self, until: int = 1 << 15) -> Any:
+    def fields(self, until: int = 1 << 15) -> Iterator[tuple[int, Any]]:
         """The fields of a struct as (id, value), as far as the field ``until``."""
+        for number, _, _, value in self.placed_fields():
+            yield number, value
+            if number >= until:
+                return
+
+    def placed_fields(self) -> Iterator[tuple[int, int, int, Any]]:
+        """The fields of a struct as (id, kind, where the value begins, value). The value ends at ``at``."""
         number = 0
         while True:
             head = self.data[self.at]
@@ -163,11 +174,11 @@ class _Reader:
             else:
                 v = self.varint()
                 number = (v >> 1) ^ -(v & 1)
-            yield number, self.value(head & 15)
-            if number >= until:
-                return
+            start = self.at
+            yield number, head & 15, start, self.value(head & 15)
 
-    def list(self) -> list[Any]:
+    def list_head(self) -> tuple[int, int]:
+        """The number of a list's elements and their kind."""
         head = self.data[self.at]
         self.at += 1
         size = head >> 4
@@ -175,7 +186,10 @@ class _Reader:
             size = self.varint()
         if size > len(self.data) - self.at:
             raise ValueError("a list is too long")
-        kind = head & 15
+        return size, head & 15
+
+    def list(self) -> list[Any]:
+        size, kind = self.list_head()
         if kind in (_TRUE, _FALSE):
             self.at += size
             return []
@@ -183,7 +197,7 @@ class _Reader:
 
 
 def _columns(footer: bytes) -> tuple[Node, ...]:
-    elements = dict(_Reader(footer).fields(until=2))[2]
+    elements = dict(CompactReader(footer).fields(until=2))[2]
     root, after = _node(elements, 0)
     if after != len(elements):
         raise ValueError("the schema is not one tree")

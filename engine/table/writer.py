@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.partition_text import partition_path
-from bergsql.engine.duck import CHUNK_ROWS, set_variables
+from bergsql.engine.duck import CHUNK_ROWS, duckdb, set_variables
 from bergsql.engine.table.column_names import literal
 from bergsql.engine.table.copy_sql import NULL_MARK, Rows, copy_statement, prepare_rows
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.exact_bounds import Bounds, read_bounds
 from bergsql.engine.table.file_list import FileList
 from bergsql.engine.table.many_partitions import TooManyPartitions, copy_in_portions, copy_watched
+from bergsql.engine.table.parquet_footer import drop_integer_annotations
 from bergsql.engine.table.properties import WriteProperties
 from bergsql.engine.table.staging import Staging
 from bergsql.engine.table.statistics import DuckStatistics, FileStatistics, StatisticsReader
@@ -161,6 +160,8 @@ class _Writer:
                 again = self._transcoder.rewrite(c.path)
                 size, split_offsets = again.size, again.split_offsets
                 statistics.column_sizes.update(again.column_sizes)
+            else:
+                size = drop_integer_annotations(c.path, size)
             self._place(c, size, statistics, split_offsets)
 
     def _place(self, c: _Copied, size: int, statistics: FileStatistics, split_offsets: tuple[int, ...]) -> None:
