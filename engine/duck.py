@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-import duckdb
+try:
+    # The package ``duckdb`` adds relations and expressions, which nothing here uses, and takes three times as long to
+    # import as its core.
+    import _duckdb as duckdb
+except ImportError:  # pragma: no cover - a later DuckDB may name its core otherwise
+    import duckdb  # type: ignore[no-redef]
+
+__all__ = ["CHUNK_ROWS", "Duck", "duckdb", "fetch_chunks", "half_of_memory", "set_variables"]
 
 CHUNK_ROWS = 2048
 """Rows fetched at a time: one DuckDB vector."""
@@ -19,12 +26,12 @@ class Duck:
             # Extensions are refused by name here; without this, a name that looks like one starts a download.
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "default_null_order": "nulls_first_on_asc_last_on_desc",
             "memory_limit": memory_limit or half_of_memory(),
         }
         if threads:
             config["threads"] = threads
         self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute("SET GLOBAL default_null_order='nulls_first_on_asc_last_on_desc'")
         self._open: list[duckdb.DuckDBPyConnection] = []
         self.tracks_progress = False
         """Whether :meth:`progress` is to be known of the cursors that are opened from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
     from bergsql.shell.config import Config
 
 
+OBJECTS_PER_COLLECTION = 50_000
+"""How many new objects there must be before Python looks for garbage among them: importing makes tens of thousands,
+and none of them is garbage."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run bergsql with ``arguments`` (default: the process's); gives the exit code."""
+    gc.set_threshold(OBJECTS_PER_COLLECTION, 10, 10)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open as long as the process
@@ -34,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.STATEMENT
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    finally:
+        gc.freeze()  # the interpreter need not look through what goes away with the process
 
 
 def _main(arguments: Sequence[str]) -> ExitCode:

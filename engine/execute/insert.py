@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.bound import identifier
 from bergsql.engine.plan.context import Context, Planner

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from bergsql.catalog.errors import not_supported
-from bergsql.engine.duck import fetch_chunks, set_variables
+from bergsql.engine.duck import duckdb, fetch_chunks, set_variables
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations

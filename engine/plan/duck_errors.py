@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.duck import duckdb
 from bergsql.engine.plan.sql_text import FAILURE_MARK
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import duckdb
-
 from bergsql.catalog.metadata.types import BinaryType, DoubleType, FixedType, FloatType
+from bergsql.engine.duck import duckdb
 from bergsql.engine.table.column_names import Leaf, literal
 from bergsql.engine.table.properties import MetricsMode
 from bergsql.engine.table.statistics import bound_readers

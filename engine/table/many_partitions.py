@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from os import scandir
 from typing import TYPE_CHECKING
 
-import duckdb
-
+from bergsql.engine.duck import duckdb
 from bergsql.engine.table.column_names import literal
 
 if TYPE_CHECKING:
