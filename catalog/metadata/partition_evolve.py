@@ -14,7 +14,7 @@ from bergsql.catalog.metadata.partition import (
     partition_source,
 )
 from bergsql.catalog.metadata.table_metadata import TableMetadata
-from bergsql.catalog.metadata.transforms import VOID, Transform, TransformKind
+from bergsql.catalog.metadata.transforms import IDENTITY, VOID, Transform, TransformKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AddField:
 
 @dataclass(frozen=True, slots=True)
 class DropField:
-    """DROP PARTITION FIELD by its name, or by column and transform (``transform`` given, ``name`` the column)."""
+    """DROP PARTITION FIELD by its name or its column (``transform`` None), or by column and transform."""
 
     name: str
     transform: Transform | None = None
@@ -65,7 +65,10 @@ class _Draft:
         self.last_id = metadata.last_partition_id
 
     def drop(self, change: DropField) -> None:
-        field = self._named(change.name) if change.transform is None else self._transforming(change)
+        if change.transform is None:  # as Iceberg's Spark: the column's own values, else a partition field's name
+            field = self._transforming(replace(change, transform=IDENTITY)) or self._named(change.name)
+        else:
+            field = self._transforming(change)
         if field is None:
             text = change.name if change.transform is None else _transform_text(change.transform, change.name)
             hint = did_you_mean(change.name, [f.name for f in self._live()])
