@@ -8,7 +8,7 @@ from typing import overload
 
 from bergsql.engine.table.datafile import DataFile
 
-_CHUNK = 1000
+_CHUNK = 10_000
 """Files that are kept as they are; more of them are packed in chunks of so many."""
 
 

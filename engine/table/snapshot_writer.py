@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from secrets import randbits
 from time import time_ns
@@ -124,16 +125,17 @@ class SnapshotWriter:
         self._delete([p for p in self._manifests.paths if p not in self._listed])
 
     def discard(self) -> None:
-        """Delete everything that was written."""
+        """Delete everything that was written, and the directory if it was made for that."""
         self._delete([*self._lists, *self._manifests.paths])
+        location = self._properties.metadata_location
+        for directory in (location, location.rpartition("/")[0]):
+            with suppress(BergError):
+                self._storage.delete_empty_dir(directory)
 
     def _delete(self, paths: list[str]) -> None:
         for path in paths:
-            try:
+            with suppress(BergError):  # what is left is only an orphan
                 self._storage.delete(path)
-            except BergError:
-                # What is left is only an orphan. The failure that led here is what the person must see.
-                continue
 
 
 def _with_row_ids(manifests: list[ManifestFile], first_row_id: int) -> tuple[list[ManifestFile], int]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError
-from bergsql.catalog.storage.base import FileMissing
 
 if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
@@ -32,6 +31,7 @@ class Staging:
         self.directory = f"{location}/staging-{self._write_id}"
         """For files in the making."""
         self._made = _missing_parents(storage, location)
+        self._parents: set[str] = set()
         self._placed: list[str] = []
         self._count = 0
         storage.mkdir(self.directory)
@@ -52,11 +52,10 @@ class Staging:
         self._count += 1
         parent = "/".join((self._location, *map(_shortened, partition_path.split("/") if partition_path else ())))
         path = f"{parent}/00000-0-{self._write_id}-{self._count:05d}.parquet"
-        try:
-            self._storage.rename(staged, path)
-        except FileMissing:
+        if parent not in self._parents:
             self._storage.mkdir(parent)
-            self._storage.rename(staged, path)
+            self._parents.add(parent)
+        self._storage.rename(staged, path)
         self._placed.append(path)
         return path
 
