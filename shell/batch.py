@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError
 from bergsql.shell.commands import Quit
@@ -12,8 +12,7 @@ from bergsql.shell.runner import Runner
 from bergsql.shell.sources import STDIN, Source, open_script, read_text, statements
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """A text to run: of a script that is open, or of the command line."""
 
     source: Source

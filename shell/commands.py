@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bergsql.shell.exits import ExitCode
 from bergsql.shell.screen import Screen
@@ -16,8 +16,7 @@ class Quit(Exception):
     code = ExitCode.OK
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command of one word."""
 
     names: tuple[str, ...]
@@ -62,16 +61,20 @@ COMMANDS = (
 )
 _BY_NAME = {name: command for command in COMMANDS for name in command.names}
 
-_NOISE = re.compile(r"--[^\n]*|/\*(?!\+).*?\*/|\s+", re.DOTALL)
+_NOISE = r"--[^\n]*|/\*(?!\+).*?\*/|\s+"
+_FIRST = frozenset({"-", "/", *(name[0] for name in _BY_NAME)})
+"""What a command or a comment before it begins with."""
 _LONGEST = 500
 """A command with its comments is not longer; statements are, and need not be looked at."""
 
 
 def bare(text: str) -> str:
     """``text`` without blanks and comments, for telling whether anything else is in it."""
-    return _NOISE.sub("", text)
+    return re.sub(_NOISE, "", text, flags=re.DOTALL)
 
 
 def command_in(text: str) -> Command | None:
     """The command that ``text`` is, with or without its semicolon, among comments."""
-    return _BY_NAME.get(bare(text).rstrip(";").upper()) if len(text) <= _LONGEST else None
+    if len(text) > _LONGEST or text.lstrip()[:1].upper() not in _FIRST:
+        return None
+    return _BY_NAME.get(bare(text).rstrip(";").upper())

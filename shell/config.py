@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
@@ -25,13 +25,12 @@ FILE_NAME = "config.toml"
 KEYS = ("dialect", "format", "settings")
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The configuration file's choices; the command line's go before them."""
 
     dialect: Flavour | None = None
     format: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = {}
 
 
 def home_directory() -> Path:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import wrap
+from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
@@ -25,29 +24,28 @@ class UsageError(Exception):
         self.hint = hint
 
 
-@dataclass(slots=True)
 class Options:
     """What the command line says. None: it does not say."""
 
-    scripts: list[tuple[str, str]] = field(default_factory=list)
-    """``("-f", path)`` and ``("-e", sql)``, in their order."""
-    inits: list[str] = field(default_factory=list)
-    variables: dict[str, str] = field(default_factory=dict)
-    conf: dict[str, str] = field(default_factory=dict)
-    dialect: Flavour | None = None
-    format: str | None = None
-    output: str | None = None
-    warehouse: Path | None = None
-    no_config: bool = False
-    continue_on_error: bool = False
-    quiet: bool = False
-    debug: bool = False
-    version: bool = False
-    help: bool = False
+    def __init__(self) -> None:
+        self.scripts: list[tuple[str, str]] = []
+        """``("-f", path)`` and ``("-e", sql)``, in their order."""
+        self.inits: list[str] = []
+        self.variables: dict[str, str] = {}
+        self.conf: dict[str, str] = {}
+        self.dialect: Flavour | None = None
+        self.format: str | None = None
+        self.output: str | None = None
+        self.warehouse: Path | None = None
+        self.no_config = False
+        self.continue_on_error = False
+        self.quiet = False
+        self.debug = False
+        self.version = False
+        self.help = False
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: what it is called, what its value is called (None: it has none), what it does."""
 
     name: str
@@ -189,6 +187,8 @@ def help_text() -> str:
 
 
 def _help_lines() -> Iterator[str]:
+    from textwrap import wrap
+
     yield "usage: bergsql [OPTION]…"
     yield ""
     yield "SQL for Apache Iceberg tables, in the grammars of Flink SQL and Spark SQL."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -49,16 +48,17 @@ class Results:
                 self._stream.close()
 
 
-@dataclass(slots=True)
 class Screen:
-    """``out`` takes results and nothing else; ``err`` takes ``[INFO]`` and ``[ERROR]``."""
+    """``out`` takes results and nothing else; ``err`` takes ``[INFO]`` and ``[ERROR]``.
 
-    out: Results
-    err: TextIO
-    quiet: bool = False
-    """No ``[INFO]``. Results are as always."""
-    debug: bool = False
-    """The class and the traceback of errors."""
+    ``quiet``: no ``[INFO]``, results are as always. ``debug``: errors show their class and traceback.
+    """
+
+    def __init__(self, out: Results, err: TextIO, quiet: bool = False, debug: bool = False) -> None:
+        self.out = out
+        self.err = err
+        self.quiet = quiet
+        self.debug = debug
 
     def info(self, message: str) -> None:
         """A line for the person."""

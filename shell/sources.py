@@ -5,8 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 
@@ -18,8 +17,7 @@ CHUNK_BYTES = 1 << 16
 STDIN = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A text that holds statements. ``name`` is a file's, None for the command line, standard input and the prompt."""
 
     name: str | None = None

@@ -156,7 +156,7 @@ def _stored_sql(
     session: Session, plan: QueryPlan, schema: Schema, targets: Sequence[NestedField], given: Mapping[str, str]
 ) -> str:
     """The table's columns in order: ``targets`` from the query's, ``given`` as they are, the rest NULL."""
-    context = Context(Planner(SessionRelations(session), session.flavour), Scope(session.flavour), "a stored column")
+    context = Context(Planner(SessionRelations(session)), Scope(session.flavour), "a stored column")
     values = dict(given)
     for i, (target, source) in enumerate(zip(targets, plan.columns, strict=True)):
         values[target.name] = assign(f"c{i}", source.type, from_iceberg(target.type), context)

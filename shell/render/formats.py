@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from bergsql.shell.render.layout import Layout
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A format: its name, the module beside this one that has its ``draw``, and what it is."""
 
     name: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bergsql.engine.result import Result, Row
 
@@ -13,8 +12,7 @@ DEFAULT_MAX_WIDTH = 30
 """The widest that a column of a tableau gets."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """How the session wants results to look."""
 
     zone: str = "UTC"
