@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.calls import bind_function, call_name, fit_arguments, result_type
+from bergsql.engine.plan.calls import bind_function, call_name, fit_arguments, name_span, result_type
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
@@ -43,7 +43,7 @@ def bind_aggregate(
     around: _Around | None = None,
 ) -> Bound:
     """An aggregate function, or a window function when ``over`` follows."""
-    span = span_of(node)
+    span = name_span(node)
     around = around or _Around()
     _check_place(function, name, context, over, span)
     inner = replace(context, inside_aggregate=True, aggregates_allowed=False, windows_allowed=False)
@@ -179,11 +179,11 @@ def _bind_around(node: exp.Expr, context: Context, over: exp.Expr | None, around
             raise BergError(ErrorCode.INVALID, "OVER and FILTER follow a function.", span=span_of(at))
         at = at.this
     name = call_name(at)
-    function = find(name, context, span_of(at))
+    function = find(name, context, name_span(at))
     if not isinstance(function, Aggregate):
         if over is not None and not extra and not around.conditions:
             return bind_function(name, at.expressions, at, context, over)
-        raise BergError(ErrorCode.INVALID, f"{name.upper()} is no aggregate function.", span=span_of(at))
+        raise BergError(ErrorCode.INVALID, f"{name.upper()} is no aggregate function.", span=name_span(at))
     return bind_aggregate(function, name, [*extra, *at.expressions], at, context, over, around)
 
 

@@ -102,8 +102,8 @@ class Bound(Record):
 
 
 def identifier(name: str) -> str:
-    """``name`` quoted for DuckDB."""
-    return '"' + name.replace('"', '""') + '"'
+    """``name`` quoted for DuckDB, which takes any character but NUL."""
+    return '"' + name.replace('"', '""').replace("\0", "\ufffd") + '"'
 
 
 def string_literal(text: str) -> str:

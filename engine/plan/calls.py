@@ -48,6 +48,12 @@ def call_name(node: exp.Expr) -> str:
     return str(node.this if isinstance(node.this, str) else node.this.name)
 
 
+def name_span(node: exp.Expr) -> Span | None:
+    """Where the name of a call stands: an error about the call points at it, not at all its arguments."""
+    meta = node.meta
+    return Span(meta["start"], meta["end"] + 1) if "start" in meta else span_of(node)
+
+
 def find(name: str, context: Context, span: Span | None) -> Function:
     """The function of that name.
 
@@ -71,7 +77,7 @@ def bind_function(
     """A call of ``name``; ``over``: the window that follows it."""
     from bergsql.engine.plan.aggregate_calls import bind_aggregate
 
-    span = span_of(node)
+    span = name_span(node)
     function = find(name, context, span)
     if isinstance(function, Aggregate):
         return bind_aggregate(function, name, arguments, node, context, over)
@@ -301,7 +307,7 @@ def _bind_dotted(node: exp.Expr, context: Context) -> Bound:
             raise BergError(
                 ErrorCode.NOT_FOUND,
                 f"There is no function '{'.'.join([*names, name])}'.",
-                span=span_of(call),
+                span=name_span(call),
                 hint=did_you_mean(name, known) or f"system has {', '.join(known)}.",
             )
         result = bind_function(f"system.{name}", call.expressions, call, context)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan import cast_text, fold, integers
-from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.bound import Bound, identifier
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.literals import constant
@@ -269,7 +269,7 @@ def _to_nested(sql: str, source: DataType, to: DataType, context: Context, safe:
 
         def made(x: str) -> str:
             parts = ", ".join(
-                f'"{b.name}" := ' + part(f"struct_extract_at({x}, {i})", a, b)
+                f"{identifier(b.name)} := " + part(f"struct_extract_at({x}, {i})", a, b)
                 for i, (a, b) in enumerate(zip(source.children, to.children, strict=True), start=1)
             )
             return f"CASE WHEN {x} IS NOT NULL THEN struct_pack({parts}) END"

@@ -37,7 +37,7 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         lambda m: f"'{m[1]}' is no date or time that can be read.",
     ),
     (
-        r"Type (\w+) with value (\S+) can't be cast .* to(?: the destination type)? (\w+)",
+        r"Type (\w+) with value (\S+) can't be cast .*(?:destination type|to) (\w+)",
         ErrorCode.EXECUTION,
         lambda m: f"The value {m[2]} does not fit into {_type(m[3])}.",
     ),
@@ -46,7 +46,7 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         ErrorCode.EXECUTION,
         lambda m: f"The value {m[1]} does not fit into {m[2]}.",
     ),
-    (r"Overflow in (\w+)", ErrorCode.EXECUTION, lambda m: f"A number became too large in a {m[1]}."),
+    (r"Overflow in (\w+)", ErrorCode.EXECUTION, "A number is too large for its type."),
     (r"[Dd]ivision by zero", ErrorCode.EXECUTION, "Division by zero."),
     (
         r"More than one row returned by a subquery",
@@ -69,9 +69,9 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         "The query needs more memory than engine.memory-limit allows.",
     ),
     (
-        r"[Ii]nvalid regular expression|Failed to compile regex",
+        r"((?:missing|unexpected|invalid|bad|no argument for) (?:[\])]|repetition|escape|perl|character class)[^:]*)",
         ErrorCode.INVALID,
-        "This is no regular expression that can be read.",
+        lambda m: f"A regular expression cannot be read: {m[1].strip()}.",
     ),
     (r"maximum expression depth|stack overflow", ErrorCode.INVALID, "The query is nested too deeply."),
     (r"Unknown TimeZone '(.*?)'", ErrorCode.INVALID, lambda m: f"There is no time zone '{m[1]}'."),

@@ -9,7 +9,7 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.arithmetic import SYMBOLS as ARITHMETIC
 from bergsql.engine.plan.arithmetic import bind_arithmetic, bind_bit_not, bind_bits, bind_negation
-from bergsql.engine.plan.bound import NULL, STRING, Bound
+from bergsql.engine.plan.bound import NULL, STRING, Bound, identifier
 from bergsql.engine.plan.calls import bind_call, bind_special_call
 from bergsql.engine.plan.casts import cast, coerce, type_text
 from bergsql.engine.plan.coercion import BINARIES, INTEGERS, common_type
@@ -283,7 +283,7 @@ def make_row(parts: list[Bound], context: Context, names: list[str] | None = Non
     if names is None:
         names = [p.name or f"col{i}" if context.spark else f"EXPR${i - 1}" for i, p in enumerate(parts, start=1)]
     fields = tuple(Field(n, p.type, p.nullable) for n, p in zip(names, parts, strict=True))
-    sql = ", ".join(f'"{n}" := {p.sql}' for n, p in zip(names, parts, strict=True))
+    sql = ", ".join(f"{identifier(n)} := {p.sql}" for n, p in zip(names, parts, strict=True))
     text = ", ".join(p.text for p in parts)
     return Bound(
         f"struct_pack({sql})",

@@ -6,6 +6,7 @@ import math
 import re
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Context as DecimalContext
 from typing import Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
@@ -15,8 +16,11 @@ from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
 from bergsql.engine.plan.literals import timestamp_value
 from bergsql.engine.plan.time_text import timestamp_text
-from bergsql.engine.plan.times import parse_date, parse_time
+from bergsql.engine.plan.times import from_utc, parse_date, parse_time, to_utc, zone
 from bergsql.engine.sql.types import DataType, Kind
+
+EXACT = DecimalContext(prec=100)
+"""Python computes with 28 digits unless told otherwise; decimals here have 38."""
 
 UNFOLDED: Final = object()
 """Says that DuckDB shall cast it."""
@@ -68,6 +72,8 @@ def fold_cast(
         return _rounded(Decimal(shortest), to) if math.isfinite(value) else None
     if to.kind in TEXTS:
         return _to_text(value, source, to)
+    if isinstance(value, datetime) and source.kind is not to.kind and to.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+        return _to_other_clock(value, to, context)
     if isinstance(value, date) and not isinstance(value, datetime) and to.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
         return timestamp_value(value.isoformat(), to, context.planner.relations.time_zone)
     return UNFOLDED
@@ -105,10 +111,12 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
 def _rounded(value: Decimal, to: DataType) -> Decimal | None:
     """Half up to the scale of ``to``; None when it has too many digits."""
     try:
-        rounded = value.quantize(Decimal(1).scaleb(-(to.scale or 0)), ROUND_HALF_UP)
+        rounded = value.quantize(Decimal((0, (1,), -(to.scale or 0))), ROUND_HALF_UP, EXACT)
     except InvalidOperation:
         return None
-    return rounded if abs(rounded) < Decimal(10) ** ((to.precision or 38) - (to.scale or 0)) else None
+    # Compared, not computed: Python rounds what it computes to 28 digits.
+    whole = (to.precision or 38) - (to.scale or 0)
+    return rounded if rounded.copy_abs() < Decimal((0, (1,), whole)) else None
 
 
 def _from_integer(value: int, to: DataType, *, safe: bool) -> object:
@@ -134,6 +142,15 @@ def _from_decimal(value: Decimal, to: DataType) -> object:
     if to.kind is Kind.STRING:
         return f"{value:f}"
     return UNFOLDED
+
+
+def _to_other_clock(value: datetime, to: DataType, context: Context) -> object:
+    """A timestamp as an instant, or an instant as what the session's clock shows."""
+    where = zone(context.planner.relations.time_zone)
+    if where is None or (to.precision or 6) != 6:
+        return UNFOLDED
+    found = to_utc(value, where) if to.kind is Kind.TIMESTAMP_LTZ else from_utc(value, where)
+    return UNFOLDED if found is None else found
 
 
 def _to_text(value: object, source: DataType, to: DataType) -> object:

@@ -17,6 +17,7 @@ from bergsql.engine.plan.read_hints import check_hints
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
+from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
 from bergsql.engine.sql.type_names import from_iceberg
 
@@ -231,7 +232,7 @@ def _derived(
 
 
 def _refuse_same_name(scope: Scope, names: tuple[str, ...], span: Span | None) -> None:
-    if not names:
+    if not names or scope.flavour is Flavour.SPARK:  # Spark only minds when a name is ambiguous
         return
     for source in scope.sources:
         if len(source.names) == len(names) and all(scope.same(a, b) for a, b in zip(source.names, names, strict=True)):

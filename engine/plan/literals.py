@@ -174,7 +174,7 @@ def negated(operand: Bound) -> Bound | None:
     if isinstance(value, Decimal):
         if value == 2**63:
             return constant(-(2**63), BIGINT)
-        return constant(-value, operand.type)
+        return constant(value.copy_negate(), operand.type)
     return constant(-value, operand.type)
 
 

@@ -50,8 +50,8 @@ def _value(bound: Bound, column: DataType) -> object:
 
 
 def _decimal(value: Decimal, scale: int) -> object:
-    scaled = value.scaleb(scale)
-    return value if scaled == int(scaled) else _UNUSABLE
+    exponent = value.as_tuple().exponent
+    return value if isinstance(exponent, int) and exponent >= -scale else _UNUSABLE
 
 
 def _about(result: Bound, origin: Origin, predicate: Predicate) -> None:

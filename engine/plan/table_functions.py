@@ -39,6 +39,9 @@ def bind_unnest(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[st
     if position:
         columns = [*columns, OutputColumn("ORDINALITY", INT, False)]
     sql = _unnested(bound, position=position, from_zero=False, outer=False)
+    element = bound.type.children[0].type
+    if bound.type.kind is Kind.ARRAY and element.kind is Kind.ROW and not context.spark:
+        sql = _rows_of_structs(sql, columns, element)
     return _as_relation(sql, columns, alias or "EXPR$0", names, node, scope, planner)
 
 
@@ -127,7 +130,9 @@ def bind_table_function(node: exp.Expr, scope: Scope, planner: Planner, ctes: Ma
     from bergsql.engine.plan.from_clause import alias_of
 
     call = node.this
-    name = call_name(call)
+    if call_name(call).upper() == "TABLE" and call.expressions:
+        call = call.expressions[0]
+    name = call_name(call) if isinstance(call, exp.Anonymous) else ""
     if name.upper() in WINDOW_FUNCTIONS:
         raise not_supported(f"The window function {name.upper()}", span_of(node))
     alias, names = alias_of(node)

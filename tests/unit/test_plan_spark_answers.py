@@ -1,0 +1,35 @@
+"""Queries without tables give what Spark 3.5.8 gave: column names, types and rows (``data/spark_answers.json``).
+
+The answers were taken from Spark itself with ANSI off and in UTC. Rows are compared in order where the query orders.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from bergsql.catalog.errors import BergError
+from tests.support.planning import SPARK, ask
+
+ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/spark_answers.json").read_text())
+
+
+@pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case["sql"][:60])
+def test_as_spark(case: dict[str, Any]) -> None:
+    sql = case["sql"]
+    if case.get("error"):
+        with pytest.raises((BergError, duckdb.Error)):
+            ask(sql, SPARK)
+        return
+    answer = ask(sql, SPARK)
+    if "columns" in case:  # the names of Iceberg's functions are those of Java classes
+        assert answer.names == case["columns"]
+    assert answer.types == case["types"]
+    if "order by" in sql:
+        assert answer.rows == case["rows"]
+    else:
+        assert sorted(map(repr, answer.rows)) == sorted(map(repr, case["rows"]))
