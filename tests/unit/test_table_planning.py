@@ -1,0 +1,214 @@
+"""Plans: which manifests are opened, which files are read and in what order, which delete files apply to which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.partition import PartitionField, PartitionSpec
+from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.snapshots import Snapshot
+from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.catalog.metadata.transforms import Transform
+from bergsql.catalog.metadata.types import LongType, NestedField, StringType
+from bergsql.catalog.storage.local import LocalStorage
+from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
+from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
+from bergsql.engine.table.planning import DELETE_FILE_PATH_ID, FilePlan, plan_files
+from bergsql.engine.table.predicate import Compare, Op, Predicate
+
+SCHEMA = Schema(0, (NestedField(1, "id", LongType(), False), NestedField(2, "p", StringType(), False)))
+PLAIN = PartitionSpec(0, ())
+BY_P = PartitionSpec(1, (PartitionField(2, 1000, "p", Transform.parse("identity")),))
+VOID = PartitionSpec(2, (PartitionField(2, 1000, "p", Transform.parse("void")),))
+
+
+@dataclass
+class Manifest:
+    spec: PartitionSpec
+    entries: Sequence[ManifestEntry]
+    content: ManifestContent = ManifestContent.DATA
+    sequence_number: int = 9
+
+
+def metadata(folder: Path, *manifests: Manifest, missing: Sequence[int] = ()) -> TableMetadata:
+    """A table whose current snapshot has these manifests; files of ``missing`` are deleted again."""
+    listed = []
+    for i, m in enumerate(manifests):
+        data = encode_manifest(m.entries, m.spec, SCHEMA, 2, m.content, 1)
+        path = folder / f"{uuid4()}.avro"
+        if i not in missing:
+            path.write_bytes(data)
+        listed.append(
+            describe_manifest(
+                str(path),
+                data,
+                m.entries,
+                m.spec,
+                SCHEMA,
+                snapshot_id=1,
+                sequence_number=m.sequence_number,
+                content=m.content,
+            )
+        )
+    snap = folder / f"snap-{uuid4()}.avro"
+    snap.write_bytes(encode_manifest_list(listed, 1, None, 9, 2))
+    return TableMetadata(
+        format_version=2,
+        table_uuid=str(uuid4()),
+        location=str(folder),
+        last_sequence_number=9,
+        last_updated_ms=0,
+        last_column_id=2,
+        schemas=(SCHEMA,),
+        current_schema_id=0,
+        specs=(PLAIN, BY_P, VOID),
+        default_spec_id=0,
+        last_partition_id=1000,
+        sort_orders=(),
+        default_sort_order_id=0,
+        properties={},
+        current_snapshot_id=1,
+        snapshots=(Snapshot(1, None, 9, 0, str(snap), {}, 0),),
+        snapshot_log=(),
+        metadata_log=(),
+        refs={},
+    )
+
+
+def plan(table: TableMetadata, predicate: Predicate | None = None) -> FilePlan:
+    return plan_files(table, table.current_snapshot(), predicate, LocalStorage())
+
+
+def entry(file: DataFile, sequence: int, status: EntryStatus = EntryStatus.EXISTING) -> ManifestEntry:
+    return ManifestEntry(status, file, 1, sequence, sequence)
+
+
+def data(path: str, p: str | None = None, spec: PartitionSpec = BY_P) -> DataFile:
+    return DataFile(path, 10, 100, partition=(p,) if spec.fields else (), spec_id=spec.spec_id)
+
+
+def paths(found: FilePlan) -> list[str]:
+    return [t.data_file.path for t in found.tasks]
+
+
+def applied(found: FilePlan) -> dict[str, list[str]]:
+    return {t.data_file.path: [d.data_file.path for d in t.deletes] for t in found.tasks}
+
+
+def test_no_snapshot(tmp_path: Path) -> None:
+    table = metadata(tmp_path)
+    assert plan_files(table, None, Compare("p", Op.EQ, "y"), LocalStorage()) == FilePlan()
+    assert plan(table) == FilePlan()
+
+
+def test_oldest_first_and_counts(tmp_path: Path) -> None:
+    late = Manifest(BY_P, [entry(data("/c", "x"), 5), entry(data("/d", "y"), 5)])
+    early = Manifest(
+        BY_P, [entry(data("/a", "x"), 2), entry(data("/gone", "x"), 2, EntryStatus.DELETED), entry(data("/b", "y"), 3)]
+    )
+    table = metadata(tmp_path, late, early)
+    assert paths(plan(table)) == ["/a", "/b", "/c", "/d"]
+    found = plan(table, Compare("p", Op.EQ, "y"))
+    assert paths(found) == ["/b", "/d"]
+    assert replace(found, tasks=()) == FilePlan((), 2, 2, 4, 2, 200, 0)
+
+
+def test_pruned_and_dead_manifests_are_not_opened(tmp_path: Path) -> None:
+    other = Manifest(BY_P, [entry(data("/a", "x"), 2)])
+    dead = Manifest(BY_P, [entry(data("/b", "y"), 2, EntryStatus.DELETED)])
+    deletes = Manifest(BY_P, [entry(data("/c", "y"), 2)], ManifestContent.DELETES)
+    table = metadata(tmp_path, other, dead, deletes, missing=[0, 1, 2])
+    found = plan(table, Compare("p", Op.EQ, "y"))
+    assert replace(found, tasks=()) == FilePlan((), 1, 0, 1, 0, 0, 0)
+    with pytest.raises(BergError, match="is missing") as caught:
+        plan(table)
+    assert caught.value.code is ErrorCode.NOT_FOUND
+
+
+def test_manifests_are_decoded_once(tmp_path: Path) -> None:
+    table = metadata(tmp_path, Manifest(BY_P, [entry(data("/a", "x"), 2)]))
+    first = plan(table)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert plan(table) == first
+
+
+def position(path: str, p: str | None, spec: PartitionSpec = BY_P, low: str = "", high: str = "") -> DataFile:
+    lower = {DELETE_FILE_PATH_ID: low.encode()} if low else {}
+    upper = {DELETE_FILE_PATH_ID: high.encode()} if high else {}
+    content = FileContent.POSITION_DELETES
+    return replace(data(path, p, spec), content=content, lower_bounds=lower, upper_bounds=upper)
+
+
+def equality(path: str, p: str | None, spec: PartitionSpec = BY_P) -> DataFile:
+    return replace(data(path, p, spec), content=FileContent.EQUALITY_DELETES, equality_ids=(1,))
+
+
+def test_position_deletes_reach_their_own_commit_and_partition(tmp_path: Path) -> None:
+    files = [
+        entry(data("/x3", "x"), 3),
+        entry(data("/x4", "x"), 4),
+        entry(data("/x5", "x"), 5),
+        entry(data("/y", "y"), 3),
+    ]
+    deletes = [entry(position("/d4", "x"), 4)]
+    table = metadata(tmp_path, Manifest(BY_P, files), Manifest(BY_P, deletes, ManifestContent.DELETES))
+    found = plan(table)
+    assert applied(found) == {"/x3": ["/d4"], "/y": [], "/x4": ["/d4"], "/x5": []}
+    assert found.delete_files == 1
+
+
+def test_equality_deletes_reach_older_files_only(tmp_path: Path) -> None:
+    files = [entry(data("/x3", "x"), 3), entry(data("/x4", "x"), 4), entry(data("/y", "y"), 3)]
+    deletes = [entry(equality("/e4", "x"), 4)]
+    table = metadata(tmp_path, Manifest(BY_P, files), Manifest(BY_P, deletes, ManifestContent.DELETES))
+    assert applied(plan(table)) == {"/x3": ["/e4"], "/y": [], "/x4": []}
+
+
+@pytest.mark.parametrize("spec", [PLAIN, VOID], ids=["no fields", "void fields"])
+def test_equality_deletes_without_partition_reach_everything(spec: PartitionSpec, tmp_path: Path) -> None:
+    files = [entry(data("/x", "x"), 3), entry(data("/null", None), 3)]
+    global_ = entry(equality("/e", None, spec), 4)
+    table = metadata(
+        tmp_path,
+        Manifest(BY_P, files),
+        Manifest(PLAIN, [entry(data("/plain", spec=PLAIN), 3)]),
+        Manifest(spec, [global_], ManifestContent.DELETES),
+    )
+    assert applied(plan(table)) == {"/x": ["/e"], "/null": ["/e"], "/plain": ["/e"]}
+
+
+def test_position_deletes_of_one_spec_do_not_reach_another(tmp_path: Path) -> None:
+    table = metadata(
+        tmp_path,
+        Manifest(BY_P, [entry(data("/null", None), 3)]),
+        Manifest(PLAIN, [entry(data("/plain", spec=PLAIN), 3)]),
+        Manifest(PLAIN, [entry(position("/d", None, PLAIN), 4)], ManifestContent.DELETES),
+    )
+    assert applied(plan(table)) == {"/null": [], "/plain": ["/d"]}
+
+
+def test_the_file_that_deletes_name(tmp_path: Path) -> None:
+    """By reference, by equal bounds, by bounds that leave it out."""
+    files = [entry(data(f"/x{i}", "x"), 3) for i in range(5)]
+    vector = replace(position("/dv", "x"), referenced_data_file="/x1", format="PUFFIN")
+    deletes = [
+        entry(vector, 4),
+        entry(position("/one", "x", low="/x2", high="/x2"), 4),
+        entry(position("/some", "x", low="/x3", high="/x4"), 4),
+        entry(position("/from", "x", low="/x4"), 4),
+    ]
+    table = metadata(tmp_path, Manifest(BY_P, files), Manifest(BY_P, deletes, ManifestContent.DELETES))
+    assert applied(plan(table)) == {
+        "/x0": [],
+        "/x1": ["/dv"],
+        "/x2": ["/one"],
+        "/x3": ["/some"],
+        "/x4": ["/some", "/from"],
+    }
