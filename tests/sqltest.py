@@ -27,8 +27,8 @@ Then come records, set apart by empty lines. A record is a statement, a line ``-
   is relative to the record, may be left out, and so may the hint.
 - ``[INFO] …`` and other notes are compared only where the expectation holds such a line.
 - An empty line inside the output is written ``<blank>``.
-- Seconds, snapshot ids, the UUIDs of file names and the test's folders differ by run: they are written ``(0.00 seconds)``,
-  ``snapshot <id>``, ``<uuid>``, ``${WAREHOUSE}`` and ``${BERG_HOME}``.
+- Seconds, snapshot ids, sizes of files, the UUIDs in their names and the test's folders differ by run: they are written
+  ``(0.00 seconds)``, ``snapshot <id>``, ``<size>``, ``<uuid>``, ``${WAREHOUSE}`` and ``${BERG_HOME}``.
 
 ``python -m tests.sqltest FILE…`` prints the differences; with ``--rewrite`` it writes what was printed into the files,
 for a person to read over: expected results come from the oracles and from the rules, not from the program under test.
@@ -58,6 +58,7 @@ UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 VARYING = (
     (re.compile(r"\(\d+\.\d+ seconds\)"), "(0.00 seconds)"),
     (re.compile(r"(?i)(snapshot[-_ ]?(?:id)?[':= ]+)\d{6,19}\b"), r"\1<id>"),
+    (re.compile(r"\b\d+(\.\d)? (bytes|KiB|MiB)\b"), "<size>"),
     (re.compile(rf"(?<=[-/]){UUID}|{UUID}(?=[-.])"), "<uuid>"),
 )
 
