@@ -367,6 +367,21 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     assert found.fetchall() == []
 
 
+def test_an_old_snapshot_reads_with_its_own_schema(tmp_path: Path) -> None:
+    table = Table(tmp_path, Schema(0, (opt(1, "old", LONG), opt(2, "s", TEXT))))
+    table.add([numbered("old", pa.int32(), 1), numbered("s", pa.string(), 2)], [(1, "a")])
+    loaded = table.loaded()
+    now = Schema(1, (opt(3, "added", TEXT), opt(1, "new", LONG)))
+    metadata = replace(loaded.metadata, schemas=(table.schema, now), current_schema_id=1)
+    evolved = replace(loaded, metadata=metadata)
+    then = build_scan(evolved, STORAGE, snapshot_id=1, predicate=Compare("s", Op.EQ, "b"))
+    assert ([f.name for f in then.fields], then.schema.schema_id) == (["old", "s"], 0)
+    assert then.plan.files_total == 1
+    assert [f.name for f in build_scan(evolved, STORAGE, predicate=Compare("new", Op.EQ, 1)).fields] == ["added", "new"]
+    with pytest.raises(BergError, match="'s' was not found"):
+        build_scan(evolved, STORAGE, predicate=Compare("s", Op.EQ, "b"))
+
+
 def test_files_are_left_out(tmp_path: Path) -> None:
     spec = PartitionSpec(0, (PartitionField(1, 1000, "id_bucket", Transform.parse("bucket[8]")),))
     table = Table(tmp_path, Schema(0, (opt(1, "id", LONG),)), spec)
