@@ -7,9 +7,8 @@ hint. Lower floors raise it without a place; the floor that knows the place adds
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ErrorCode(StrEnum):
@@ -34,8 +33,7 @@ class ErrorCode(StrEnum):
     INTERNAL = "INTERNAL"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A half-open range of character offsets in a statement's text."""
 
     start: int
@@ -90,6 +88,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     >>> did_you_mean("warehous", ["uri", "warehouse"])
     "Did you mean 'warehouse'?"
     """
+    from difflib import get_close_matches
+
     by_folded = {k.casefold(): k for k in known}
     near = get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
     return f"Did you mean '{by_folded[near[0]]}'?" if near else None

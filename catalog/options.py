@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 
 
-@dataclass(frozen=True, slots=True)
-class OptionSpec:
+class OptionSpec(NamedTuple):
     """One option. ``key`` may end in ``*``: any key with that beginning.
 
     ``type`` is one of ``str``, ``int``, ``bool``, ``duration``, ``memory`` and ``enum`` (of ``values``); others are
@@ -107,7 +106,7 @@ def parse_bool(value: str, key: str | None = None) -> bool:
             raise _wrong(value, key, "true or false")
 
 
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµ]*)")
+_AMOUNT = r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµ]*)"
 
 _MILLISECONDS: dict[float, tuple[str, ...]] = {
     1e-6: ("ns", "nano", "nanos", "nanosecond", "nanoseconds"),
@@ -138,14 +137,11 @@ def parse_memory(value: str, key: str | None = None) -> int:
 
 
 def _amount(value: str, key: str | None, units: Mapping[float, tuple[str, ...]], takes: str) -> int:
-    m = _AMOUNT.fullmatch(value.strip())
+    m = re.fullmatch(_AMOUNT, value.strip())
     factor = next((f for f, names in units.items() if m and m[2].casefold() in names), None)
     if m is None or factor is None:
         raise _wrong(value, key, takes)
     return round(float(m[1]) * factor) if "." in m[1] or factor < 1 else int(m[1]) * int(factor)
-
-
-_ENV = re.compile(r"\$\{env:([^}]*)\}")
 
 
 def resolve_env(value: str) -> str:
@@ -165,4 +161,4 @@ def resolve_env(value: str) -> str:
             )
         return found
 
-    return _ENV.sub(lookup, value)
+    return re.sub(r"\$\{env:([^}]*)\}", lookup, value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from bergsql.engine.sql.types import DataType, Kind
 
@@ -28,8 +28,7 @@ class ResultKind(StrEnum):
     DML = "dml"  # messages say what was written
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column of a result."""
 
     name: str
@@ -37,16 +36,27 @@ class Column:
     nullable: bool = True
 
 
-@dataclass(slots=True)
 class Result:
-    """A result. ``chunks`` streams lists of rows and may be read once; ``close`` frees what is unread."""
+    """A result. ``chunks`` streams lists of rows and may be read once; ``close`` frees what is unread.
 
-    kind: ResultKind
-    columns: tuple[Column, ...] = ()
-    chunks: Iterable[list[Row]] = ()
-    messages: tuple[str, ...] = ()
-    """Lines for the person, shown as ``[INFO] …`` on stderr."""
-    close: Callable[[], None] = field(default=lambda: None)
+    ``messages`` are lines for the person, shown as ``[INFO] …`` on stderr.
+    """
+
+    __slots__ = ("chunks", "close", "columns", "kind", "messages")
+
+    def __init__(
+        self,
+        kind: ResultKind,
+        columns: tuple[Column, ...] = (),
+        chunks: Iterable[list[Row]] = (),
+        messages: tuple[str, ...] = (),
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.kind = kind
+        self.columns = columns
+        self.chunks = chunks
+        self.messages = messages
+        self.close = close
 
     def rows(self) -> Iterator[Row]:
         """All rows, one by one."""

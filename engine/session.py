@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import Duck
@@ -24,8 +23,7 @@ DEFAULT_CATALOG = "default_catalog"
 DEFAULT_DATABASE = "default_database"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionConfig:
+class SessionConfig(NamedTuple):
     """What a session starts with."""
 
     home: Path
@@ -33,9 +31,9 @@ class SessionConfig:
     flavour: Flavour = Flavour.FLINK
     warehouse: Path | None = None
     """Where ``default_catalog`` keeps its tables; None: ``home/warehouse``."""
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = {}
     """From ``-D``: for ``${NAME}``, and settings of that name."""
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = {}
     """From ``--conf`` and the configuration file: settings."""
 
 

@@ -8,16 +8,13 @@ a variable for ``${NAME}``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.options import OptionSpec, check_value
-from bergsql.catalog.secrets import is_secret_key
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """A setting: what its value may be, whose it is, and other names it has."""
 
     spec: OptionSpec
@@ -236,6 +233,8 @@ def check_zone(value: str, span: Span | None = None) -> str:
 
 
 def _refuse_near_miss(key: str, span: Span | None) -> None:
+    from difflib import get_close_matches
+
     near = get_close_matches(key.casefold(), _BY_NAME, n=1, cutoff=0.88)
     if near:
         name = next(n for s in SETTINGS for n in (s.spec.key, *s.aliases) if n.casefold() == near[0])
@@ -251,6 +250,8 @@ def shown(key: str, value: str) -> str:
 
 def as_statement(key: str, value: str) -> str:
     """The SET statement that sets ``key`` again."""
+    from bergsql.catalog.secrets import is_secret_key
+
     text = shown(key, value)
     quoted = text.replace("'", "''")
     statement = f"SET '{key}' = '{quoted}';"

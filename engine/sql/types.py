@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Kind(StrEnum):
@@ -40,8 +40,7 @@ class Kind(StrEnum):
     NULL = "NULL"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A named part of a nested type."""
 
     name: str
@@ -50,8 +49,7 @@ class Field:
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DataType:
+class DataType(NamedTuple):
     """A SQL type. ``precision`` is digits, fraction digits or length, as :class:`Kind` says."""
 
     kind: Kind
