@@ -23,6 +23,8 @@ def plain(value: Any) -> Any:
         return (value.key, value.value)
     if isinstance(value, (st.Query, st.Expression)):
         return value.text
+    if isinstance(value, st.Select):
+        return ("Select", {"query": value.query.text})
     if isinstance(value, tuple):
         return tuple(plain(v) for v in value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -12,7 +12,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import TokenKind, skip_blanks, tokenize
 from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm, shown, token_span
-from bergsql.engine.sql.statements.base import Statement, Unsupported
+from bergsql.engine.sql.statements.base import Statement
 
 _FAMILIES: dict[str, tuple[str, str]] = {
     "SELECT": ("queries", "select"),
@@ -21,7 +21,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "TABLE": ("queries", "select"),
     "(": ("queries", "select"),
     "FROM": ("queries", "select"),
-    "EXPLAIN": ("queries", "explain"),
+    "EXPLAIN": ("explain", "explain"),
     "INSERT": ("insert", "insert"),
     "CREATE": ("create", "create"),
     "REPLACE": ("create", "create"),
@@ -85,6 +85,8 @@ def parse(text: str, flavour: Flavour) -> Statement:
     try:
         return statement_at(cursor)
     except UnsupportedForm as form:
+        from bergsql.engine.sql.statements.unsupported import Unsupported
+
         return Unsupported(form.form, form.span, form.hint)
     except RecursionError:
         raise BergError(ErrorCode.SYNTAX, "This is nested too deeply.", span=Span(0, len(text))) from None

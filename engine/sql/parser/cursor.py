@@ -8,7 +8,7 @@ from typing import TypeVar
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import Token, TokenKind
-from bergsql.engine.sql.statements import Name, Option
+from bergsql.engine.sql.statements.base import Name, Option
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 from bergsql.engine.sql.statements.base import Option, Statement
-from bergsql.engine.sql.statements.queries import Insert, PartitionValue
+from bergsql.engine.sql.statements.insert import Insert, PartitionValue
 
 
 def insert(cursor: Cursor) -> Statement:

@@ -1,42 +1,13 @@
-"""SELECT and its kin as statements, and EXPLAIN of any statement."""
+"""SELECT and its kin as statements."""
 
 from __future__ import annotations
 
 from bergsql.engine.sql.parser.cursor import Cursor
 from bergsql.engine.sql.parser.query import parse_query
 from bergsql.engine.sql.statements.base import Statement
-from bergsql.engine.sql.statements.queries import Explain, Select
-
-_DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
-_MODES = ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL", "ANALYZE")
+from bergsql.engine.sql.statements.queries import Select
 
 
 def select(cursor: Cursor) -> Statement:
     """A query as a statement."""
     return Select(parse_query(cursor))
-
-
-def explain(cursor: Cursor) -> Statement:
-    """``EXPLAIN [PLAN FOR | detail, … | EXTENDED …] statement``."""
-    from bergsql.engine.sql.parser import statement_at
-
-    start = cursor.token.start
-    cursor.expect("EXPLAIN")
-    mode = ""
-    if cursor.accept("PLAN", "FOR"):
-        mode = "PLAN FOR"
-    elif cursor.key in _MODES:
-        mode = cursor.advance().key
-    elif cursor.key in _DETAILS:
-        details = [cursor.expect_any(*_DETAILS)]
-        while cursor.accept(","):
-            details.append(cursor.expect_any(*_DETAILS))
-        mode = ", ".join(details)
-    if cursor.at("STATEMENT", "SET"):
-        from bergsql.engine.sql.parser.sets import statement_set
-
-        statement_set(cursor)
-        raise cursor.refused("EXPLAIN STATEMENT SET", start)
-    if cursor.at_end:
-        raise cursor.expected((*_MODES, *_DETAILS), "a statement")
-    return Explain(statement_at(cursor, whole=False), mode)

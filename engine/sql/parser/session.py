@@ -8,8 +8,9 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import comment_end
 from bergsql.engine.sql.parser.cursor import Cursor
-from bergsql.engine.sql.statements.base import Statement, Unsupported
+from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.session import Reset, Set
+from bergsql.engine.sql.statements.unsupported import Unsupported
 
 _HEAD = re.compile(r"SET\b(?![\w$.])", re.IGNORECASE)
 _KEY = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|([^\s='"`;][^\s=;]*)""")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.base import Query as Query
     from bergsql.engine.sql.statements.base import Statement as Statement
     from bergsql.engine.sql.statements.base import TableHint as TableHint
-    from bergsql.engine.sql.statements.base import Unsupported as Unsupported
     from bergsql.engine.sql.statements.catalogs import CreateCatalog as CreateCatalog
     from bergsql.engine.sql.statements.catalogs import DropCatalog as DropCatalog
     from bergsql.engine.sql.statements.catalogs import ShowCatalogs as ShowCatalogs
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.databases import ShowCurrentDatabase as ShowCurrentDatabase
     from bergsql.engine.sql.statements.databases import ShowDatabases as ShowDatabases
     from bergsql.engine.sql.statements.databases import UseDatabase as UseDatabase
-    from bergsql.engine.sql.statements.queries import Explain as Explain
-    from bergsql.engine.sql.statements.queries import Insert as Insert
-    from bergsql.engine.sql.statements.queries import PartitionValue as PartitionValue
+    from bergsql.engine.sql.statements.explain import Explain as Explain
+    from bergsql.engine.sql.statements.insert import Insert as Insert
+    from bergsql.engine.sql.statements.insert import PartitionValue as PartitionValue
     from bergsql.engine.sql.statements.queries import Select as Select
     from bergsql.engine.sql.statements.session import Reset as Reset
     from bergsql.engine.sql.statements.session import Set as Set
@@ -59,9 +58,10 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.tables import ShowTables as ShowTables
     from bergsql.engine.sql.statements.tables import Transform as Transform
     from bergsql.engine.sql.statements.tables import Watermark as Watermark
+    from bergsql.engine.sql.statements.unsupported import Unsupported as Unsupported
 
 _FAMILIES = {
-    "base": "Name Option Expression TableHint Query Statement Unsupported",
+    "base": "Name Option Expression TableHint Query Statement",
     "session": "Set Reset",
     "catalogs": "CreateCatalog DropCatalog UseCatalog ShowCatalogs ShowCurrentCatalog ShowCreateCatalog",
     "databases": "CreateDatabase DropDatabase UseDatabase ShowDatabases ShowCurrentDatabase",
@@ -73,7 +73,10 @@ _FAMILIES = {
         "AlterAction SetProperties UnsetProperties RenameTable AddColumn DropColumn RenameColumn "
         "AddPartitionField DropPartitionField AlterTable"
     ),
-    "queries": "Select Explain PartitionValue Insert",
+    "queries": "Select",
+    "explain": "Explain",
+    "insert": "PartitionValue Insert",
+    "unsupported": "Unsupported",
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

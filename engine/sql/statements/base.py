@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import Span
 
@@ -11,8 +10,7 @@ if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(NamedTuple):
     """A dotted name as written: ``catalog.db.table``, ``db.table`` or ``table``."""
 
     parts: tuple[str, ...]
@@ -22,8 +20,7 @@ class Name:
         return ".".join(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """A ``'key'='value'`` pair of WITH, TBLPROPERTIES, OPTIONS or a hint."""
 
     key: str
@@ -31,17 +28,15 @@ class Option:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """A scalar expression: its text and sqlglot's tree of it."""
 
     text: str
     span: Span
-    ast: exp.Expr = field(compare=False, repr=False)
+    ast: exp.Expr
 
 
-@dataclass(frozen=True, slots=True)
-class TableHint:
+class TableHint(NamedTuple):
     """``/*+ OPTIONS('k'='v') */`` behind the table reference that ends at ``after`` (an offset in the statement)."""
 
     after: int
@@ -49,25 +44,16 @@ class TableHint:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """A SELECT, VALUES, WITH or set operation: its text and sqlglot's tree of it."""
 
     text: str
     span: Span
-    ast: exp.Expr = field(compare=False, repr=False)
+    ast: exp.Expr
     hints: tuple[TableHint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Statement:
     """The root of all statements."""
 
-
-@dataclass(frozen=True, slots=True)
-class Unsupported(Statement):
-    """A form that is recognised and refused by name when it is executed."""
-
-    form: str
-    span: Span
-    hint: str | None = None
+    __slots__ = ()

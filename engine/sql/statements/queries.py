@@ -1,42 +1,17 @@
-"""Queries and the statements around them."""
+"""Queries as statements."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from bergsql.catalog.errors import Span
-from bergsql.engine.sql.statements.base import Expression, Name, Option, Query, Statement
+from bergsql.engine.sql.statements.base import Query, Statement
 
 
-@dataclass(frozen=True, slots=True)
 class Select(Statement):
-    query: Query
+    """A query whose rows are the result."""
 
+    __slots__ = ("query",)
 
-@dataclass(frozen=True, slots=True)
-class Explain(Statement):
-    """``mode`` is the text between EXPLAIN and the statement: "", "PLAN FOR", "EXTENDED", "FORMATTED" …"""
+    def __init__(self, query: Query) -> None:
+        self.query = query
 
-    statement: Statement
-    mode: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionValue:
-    """``column = expression`` of PARTITION (…); value None: the column is left to the query."""
-
-    column: str
-    value: Expression | None
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Insert(Statement):
-    target: Name
-    query: Query
-    overwrite: bool = False
-    columns: tuple[str, ...] | None = None
-    column_spans: tuple[Span, ...] = ()
-    partition: tuple[PartitionValue, ...] = ()
-    hints: tuple[Option, ...] = ()
-    """Options of a hint behind the target."""
+    def __repr__(self) -> str:
+        return f"Select({self.query.text!r})"

@@ -1,0 +1,29 @@
+"""INSERT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bergsql.catalog.errors import Span
+from bergsql.engine.sql.statements.base import Expression, Name, Option, Query, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """``column = expression`` of PARTITION (…); value None: the column is left to the query."""
+
+    column: str
+    value: Expression | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(Statement):
+    target: Name
+    query: Query
+    overwrite: bool = False
+    columns: tuple[str, ...] | None = None
+    column_spans: tuple[Span, ...] = ()
+    partition: tuple[PartitionValue, ...] = ()
+    hints: tuple[Option, ...] = ()
+    """Options of a hint behind the target."""
