@@ -57,7 +57,7 @@ class ManifestWriter:
         path = f"{self.location}/{self.commit_id}-m{self._count}.avro"
         self._count += 1
         self.paths.append(path)
-        self.storage.write_new(path, data, fsync=False)
+        self.storage.write_new(path, data, fsync=False, make_dirs=False)
         return describe_manifest(
             path,
             data,

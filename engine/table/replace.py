@@ -14,6 +14,7 @@ from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Attempt, Committed, run_attempts, snapshot_updates
 from bergsql.engine.table.producer import Operation, Producer
+from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def create_filled(
     """
 
     def attempt(maker: SnapshotWriter) -> Attempt:
+        storage.mkdir(CommitProperties.of(metadata.properties, metadata.location).metadata_location)
         snapshot = maker.make(metadata, None)
         filled = apply_updates(metadata, snapshot_updates(metadata, snapshot, MAIN_BRANCH), snapshot.timestamp_ms)
         return Attempt(snapshot, lambda: catalog.create_table(ident, filled))

@@ -97,7 +97,7 @@ class SnapshotWriter:
         location = self._properties.metadata_location
         path = f"{location}/snap-{self.snapshot_id}-{self._attempts}-{self._commit_id}.avro"
         self._lists.append(path)
-        self._storage.write_new(path, data, fsync=False)
+        self._storage.write_new(path, data, fsync=False, make_dirs=False)
         return path
 
     def _make_durable(self, metadata: TableMetadata) -> None:
