@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.names import connector_definition, connector_of, table_name
-from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation, Relation
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
+    from bergsql.engine.plan.relations import Relation
     from bergsql.engine.session import Session
 
 METADATA_TABLES = frozenset(
@@ -49,6 +48,9 @@ class SessionRelations:
 
         :raises BergError: NOT_FOUND at ``span``.
         """
+        from bergsql.engine.names import connector_definition, connector_of, table_name
+        from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation
+
         name = table_name(self._session, parts, span)
         definition = connector_definition(name)
         if definition is not None:
@@ -64,6 +66,9 @@ class SessionRelations:
             return relation
 
     def _with_suffix(self, parts: tuple[str, ...], span: Span | None) -> Relation | None:
+        from bergsql.engine.names import table_name
+        from bergsql.engine.plan.relations import IcebergRelation
+
         base, dollar, suffix = parts[-1].rpartition("$")
         if dollar and suffix.casefold() in METADATA_TABLES:
             shorter = (*parts[:-1], base)

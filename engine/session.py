@@ -12,7 +12,6 @@ from bergsql.engine.duck import Duck
 from bergsql.engine.result import Result
 from bergsql.engine.settings import CATALOG_PREFIX, Settings
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.variables import substitute
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog
@@ -171,8 +170,12 @@ class Session:
         :raises KeyboardInterrupt: Ctrl-C, or :meth:`interrupt`; nothing was committed.
         """
         text = statement if isinstance(statement, str) else statement.text
-        filled = substitute(text, self._lookup, self.flavour, self.variables)
         self._interrupted = False
+        if "${" not in text:
+            return self._placed(lambda: self._run(text))
+        from bergsql.engine.sql.variables import substitute
+
+        filled = substitute(text, self._lookup, self.flavour, self.variables)
         return self._placed(lambda: self._run(filled.text), filled.to_original)
 
     def _run(self, text: str) -> Result:
@@ -189,7 +192,7 @@ class Session:
 
         return handler(statement)(self, statement)
 
-    def _placed(self, run: Callable[[], Result], to_original: Callable[[int], int]) -> Result:
+    def _placed(self, run: Callable[[], Result], to_original: Callable[[int], int] = int) -> Result:
         try:
             return run()
         except BergError as error:
@@ -197,6 +200,10 @@ class Session:
                 raise KeyboardInterrupt from error
             if error.span is not None:
                 error.span = Span(to_original(error.span.start), to_original(error.span.end))
+            raise
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # Ctrl-C inside DuckDB, as its Python client raises it
+                raise KeyboardInterrupt from error
             raise
         finally:
             self.notes = []

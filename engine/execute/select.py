@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.duck import duckdb, fetch_chunks, set_variables
-from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import STRING, Column, Result, ResultKind, Row
@@ -37,6 +36,8 @@ def open_plan(session: Session, plan: QueryPlan) -> Result:
         set_variables(cursor, plan.variables)
         cursor.execute(presentable(plan.sql, types))
     except duckdb.Error as error:
+        from bergsql.engine.plan.duck_errors import from_duckdb_error
+
         session.duck.done(cursor)
         raise from_duckdb_error(error, plan) from error
     except BaseException as error:
@@ -53,6 +54,8 @@ def _guarded(session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnectio
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.Error as error:
+        from bergsql.engine.plan.duck_errors import from_duckdb_error
+
         raise from_duckdb_error(error, plan) from error
     except RuntimeError as error:
         raise _interrupt(error) from error

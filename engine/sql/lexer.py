@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import cache
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
@@ -69,21 +70,23 @@ _COMMON = r"""
     |(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?P<tail>[\w$]*)
     |(?P<other>.)
 """
-_PATTERNS = {
-    Flavour.FLINK: re.compile(
-        r"""(?P<string>'[^']*(?:''[^']*)*')
-            |(?P<double>"[^"]*(?:""[^"]*)*")
-            |(?P<unicode>[uU]&'[^']*(?:''[^']*)*')"""
-        + _COMMON,
-        re.VERBOSE | re.DOTALL,
-    ),
-    Flavour.SPARK: re.compile(
-        r"""(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")
-            |(?P<raw>[rR]'[^']*'|[rR]"[^"]*")"""
-        + _COMMON,
-        re.VERBOSE | re.DOTALL,
-    ),
+_QUOTED = {
+    Flavour.FLINK: r"""
+    (?P<string>'[^']*(?:''[^']*)*')
+    |(?P<double>"[^"]*(?:""[^"]*)*")
+    |(?P<unicode>[uU]&'[^']*(?:''[^']*)*')""",
+    Flavour.SPARK: r"""
+    (?P<string>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")
+    |(?P<raw>[rR]'[^']*'|[rR]"[^"]*")""",
 }
+
+
+@cache
+def _pattern(flavour: Flavour) -> re.Pattern[str]:
+    """The pattern of one token. Compiled when first needed: a session seldom needs both."""
+    return re.compile(_QUOTED[flavour] + _COMMON, re.VERBOSE | re.DOTALL)
+
+
 _SUFFIXES = frozenset({"L", "S", "Y", "D", "F", "BD"})
 
 
@@ -91,7 +94,7 @@ def tokenize(text: str, flavour: Flavour) -> list[Token]:
     """The tokens of ``text``, an END token last. Raises SYNTAX at the opening mark of what is never closed."""
     tokens: list[Token] = []
     add = tokens.append
-    match = _PATTERNS[flavour].match
+    match = _pattern(flavour).match
     spark = flavour is Flavour.SPARK
     in_hint = False
     position, size = 0, len(text)
@@ -198,7 +201,7 @@ def _add_spark_string(tokens: list[Token], text: str, start: int, end: int) -> N
     """Add a string; Spark joins strings that follow each other (``'it''s'`` is ``its``)."""
     body = text[start + 1 : end - 1]
     if "\\" in body:
-        body = _SPARK_ESCAPE.sub(_unescape, body)
+        body = re.sub(_SPARK_ESCAPE, _unescape, body, flags=re.DOTALL)
     if tokens and tokens[-1].kind is TokenKind.STRING:
         previous = tokens.pop()
         tokens.append(Token(TokenKind.STRING, previous.text + body, previous.start, end))
@@ -206,7 +209,7 @@ def _add_spark_string(tokens: list[Token], text: str, start: int, end: int) -> N
         tokens.append(Token(TokenKind.STRING, body, start, end))
 
 
-_SPARK_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_SPARK_ESCAPE = r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))"
 _SPARK_NAMED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
@@ -218,7 +221,7 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "?"
 
 
-_UNICODE_ESCAPE = re.compile(r"\\(\\|[0-9a-fA-F]{4}|\+[0-9a-fA-F]{6}|)")
+_UNICODE_ESCAPE = r"\\(\\|[0-9a-fA-F]{4}|\+[0-9a-fA-F]{6}|)"
 
 
 def _decode_unicode(body: str, start: int) -> str:
@@ -232,7 +235,7 @@ def _decode_unicode(body: str, start: int) -> str:
             raise BergError(ErrorCode.SYNTAX, "This is not a Unicode escape.", span=Span(at, at + 1))
         return chr(value)
 
-    return _UNICODE_ESCAPE.sub(decode, body)
+    return re.sub(_UNICODE_ESCAPE, decode, body)
 
 
 _BLANKS = re.compile(r"(?:\s+|--[^\n]*)*")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import NESTED_COMMENTS
@@ -43,23 +44,22 @@ class SourceStatement:
 
 
 _MARK = re.compile(r"""['"`;]|--|/\*(?!\+)""")
-_QUOTE_ENDS = {
-    "'": re.compile("'"),
-    '"': re.compile('"'),
-    "`": re.compile("`"),
-    "\\'": re.compile(r"'|\\.", re.DOTALL),
-    '\\"': re.compile(r'"|\\.', re.DOTALL),
-}
-_COMMENT_EDGE = {False: re.compile(r"\*/"), True: re.compile(r"\*/|/\*")}
+_QUOTE_ENDS = {"'": "'", '"': '"', "`": "`", "\\'": r"'|\\.", '\\"': r'"|\\.'}
+_COMMENT_EDGE = {False: r"\*/", True: r"\*/|/\*"}
 
 _GAP = r"(?:\s|--[^\n]*\n|/\*.*?\*/)+"
-_SET_HEAD = re.compile(
+_SET_HEAD = (
     rf"(?:(?:EXECUTE|EXPLAIN\b[\w,\s]*?|COMPILE\b.*?)(?:{_GAP})?STATEMENT{_GAP}SET{_GAP}BEGIN\b"
-    rf"|BEGIN{_GAP}STATEMENT{_GAP}SET\b|BEGIN{_GAP}(?!TRANSACTION\b|WORK\b)(?=\w))",
-    re.IGNORECASE | re.DOTALL,
+    rf"|BEGIN{_GAP}STATEMENT{_GAP}SET\b|BEGIN{_GAP}(?!TRANSACTION\b|WORK\b)(?=\w))"
 )
-_ENDS_BLOCK = re.compile(rf"(?:{_GAP})?END(?:{_GAP})?$", re.IGNORECASE | re.DOTALL)
-_OPENS_BLOCK = re.compile(rf"(?:{_GAP})?BEGIN{_GAP}\w", re.IGNORECASE | re.DOTALL)
+_ENDS_BLOCK = rf"(?:{_GAP})?END(?:{_GAP})?$"
+_OPENS_BLOCK = rf"(?:{_GAP})?BEGIN{_GAP}\w"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled when a script first needs it: most scripts need few, and start-up waits for each."""
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
 class Splitter:
@@ -178,7 +178,7 @@ class Splitter:
             return True
         if kind == "/*":
             return self._close_comment(final=final)
-        pattern = _QUOTE_ENDS[kind]
+        pattern = _compiled(_QUOTE_ENDS[kind])
         while True:
             found = pattern.search(buffer, self._at)
             if found is None:
@@ -192,7 +192,7 @@ class Splitter:
                 return True
 
     def _close_comment(self, *, final: bool) -> bool:
-        edge = _COMMENT_EDGE[NESTED_COMMENTS[self._flavour or Flavour.FLINK]]
+        edge = _compiled(_COMMENT_EDGE[NESTED_COMMENTS[self._flavour or Flavour.FLINK]])
         while True:
             found = edge.search(self._buffer, self._at)
             if found is None:
@@ -233,13 +233,13 @@ class Splitter:
             return None
         segment = self._buffer[self._segment : self._last] if self._segment >= 0 else ""
         if self._blocks:
-            if _ENDS_BLOCK.match(segment):
+            if _compiled(_ENDS_BLOCK).match(segment):
                 self._blocks -= 1
-            elif _OPENS_BLOCK.match(segment):
+            elif _compiled(_OPENS_BLOCK).match(segment):
                 self._blocks += 1
         elif self._segment == self._start and segment[:1] in "EeBbCc":
-            head = _SET_HEAD.match(segment)
-            if head is not None and not _ENDS_BLOCK.match(segment, head.end()):
+            head = _compiled(_SET_HEAD).match(segment)
+            if head is not None and not _compiled(_ENDS_BLOCK).match(segment, head.end()):
                 self._blocks = 1
         if self._blocks:
             self._segment = -1
