@@ -137,6 +137,7 @@ def test_13_ctrl_c_in_an_insert_leaves_no_snapshot_and_no_file(berg: Berg) -> No
 
 def test_13_ctrl_c_clears_the_line(berg: Berg) -> None:
     with Prompt(berg, "--format", "jsonl") as prompt:
+        prompt.answer("SELECT 1 AS n;")
         prompt.type("SELECT this is nothing", "\x03")
         assert prompt.answer("SELECT 5 AS n;").json_rows() == [{"n": 5}]
         assert prompt.leave() == 0
