@@ -62,7 +62,17 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
     try:
         return table, table.catalog.load_table(table.ident)
     except BergError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            _refuse_part(session, name)
         raise error.at(name.span) from None
+
+
+def _refuse_part(session: Session, name: Name) -> None:
+    from bergsql.engine.relations import SessionRelations
+
+    part = SessionRelations(session).part_of_table(name.parts, name.span)
+    if part is not None:
+        raise not_supported(f"'{part.suffix}' of a table in this statement", name.span)
 
 
 def connector_definition(table: TableName) -> CreateTable | None:

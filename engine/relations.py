@@ -8,7 +8,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.relations import Relation
+    from bergsql.engine.plan.relations import IcebergRelation, Relation
     from bergsql.engine.session import Session
 
 METADATA_TABLES = frozenset(
@@ -60,12 +60,13 @@ class SessionRelations:
         except BergError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise error.at(span) from None
-            relation = self._with_suffix(parts, span)
+            relation = self.part_of_table(parts, span)
             if relation is None:
                 raise error.at(span) from None
             return relation
 
-    def _with_suffix(self, parts: tuple[str, ...], span: Span | None) -> Relation | None:
+    def part_of_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
+        """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it."""
         from bergsql.engine.names import table_name
         from bergsql.engine.plan.relations import IcebergRelation
 
