@@ -24,6 +24,7 @@ DIGITS = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 TABLE = "c.db.t"
 SETUP = [
     CATALOG,
+    "CREATE DATABASE c.db;",
     f"CREATE TABLE {TABLE} (id BIGINT, day BIGINT, name STRING) PARTITIONED BY (day);",
     f"INSERT INTO {TABLE} VALUES (-1, 0, 'first'), (-2, 1, 'second');",
 ]
