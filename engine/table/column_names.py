@@ -13,6 +13,7 @@ from bergsql.catalog.metadata.types import (
     StructType,
     UnknownType,
 )
+from bergsql.engine.table.projection import quote, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _leaves(field: NestedField, name: str, path: str, sql: str | None) -> Iterat
     match field.type:
         case StructType(fields=inner):
             for f in inner:
-                reach = None if sql is None else f"struct_extract({sql}, {literal(f.name)})"
+                reach = None if sql is None else f"struct_extract({sql}, {text(f.name)})"
                 yield from _leaves(f, f"{name}.{f.name}", f"{path}.{quote(f.name)}", reach)
         case ListType() as t:
             yield from _leaves(t.element_field, f"{name}.element", f'{path}."element"', None)
@@ -73,13 +74,3 @@ def _leaves(field: NestedField, name: str, path: str, sql: str | None) -> Iterat
             yield from _leaves(t.value_field, f"{name}.value", f'{path}."value"', None)
         case t:
             yield Leaf(field.field_id, t, name, path, sql)
-
-
-def quote(name: str) -> str:
-    """A name as DuckDB's SQL has it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Text as a string of DuckDB's SQL."""
-    return "'" + text.replace("'", "''") + "'"

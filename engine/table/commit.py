@@ -88,7 +88,11 @@ def run_attempts(
     attempt: Callable[[SnapshotWriter], Attempt],
 ) -> Committed:
     """Make attempts until one is committed; clean up when none can be. ``metadata`` gives the properties."""
-    properties = CommitProperties.of(metadata.properties, metadata.location)
+    try:
+        properties = CommitProperties.of(metadata.properties, metadata.location)
+    except BergError:
+        delete_files(storage, (f.path for f in producer.files), metadata.location)
+        raise
     maker = SnapshotWriter(storage, producer, properties)
     try:
         committed = _retried(lambda: _commit(maker, attempt, storage, properties), maker.drop_attempt, properties)

@@ -14,7 +14,7 @@ from os import scandir
 from typing import TYPE_CHECKING
 
 from bergsql.engine.duck import duckdb
-from bergsql.engine.table.column_names import literal
+from bergsql.engine.table.projection import text
 
 if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
@@ -70,10 +70,10 @@ def copy_in_portions(
     portion = f"{keys[0]}_portion"
     cursor.execute(
         f"COPY (SELECT {items}, hash({', '.join(keys)}) % {PORTIONS} AS {portion} FROM {rows.source}) "
-        f"TO {literal(storage.local_path(spread))} (FORMAT parquet, COMPRESSION lz4_raw, PARTITION_BY ({portion}))"
+        f"TO {text(storage.local_path(spread))} (FORMAT parquet, COMPRESSION lz4_raw, PARTITION_BY ({portion}))"
     ).fetchall()
     for name, is_dir in sorted(storage.list(spread)):
         if is_dir:
-            files = literal(f"{storage.local_path(spread)}/{name}/*.parquet")
+            files = text(f"{storage.local_path(spread)}/{name}/*.parquet")
             yield f"(SELECT * FROM read_parquet({files}, hive_partitioning = false))"
             storage.delete_tree(f"{spread}/{name}")

@@ -34,7 +34,10 @@ class Staging:
         self._parents: set[str] = set()
         self._placed: list[str] = []
         self._count = 0
-        storage.mkdir(self.directory)
+
+    def open(self) -> None:
+        """Make the directory for files in the making."""
+        self._storage.mkdir(self.directory)
 
     def subdirectory(self, name: str) -> str:
         """A new directory for files in the making."""
@@ -55,8 +58,8 @@ class Staging:
         if parent not in self._parents:
             self._storage.mkdir(parent)
             self._parents.add(parent)
+        self._placed.append(path)  # before it is true: an interruption between the two must not leave the file
         self._storage.rename(staged, path)
-        self._placed.append(path)
         return path
 
     def finish(self) -> None:

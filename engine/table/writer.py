@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.partition_text import partition_path
 from bergsql.engine.duck import CHUNK_ROWS, duckdb, set_variables
-from bergsql.engine.table.column_names import literal
 from bergsql.engine.table.copy_sql import NULL_MARK, Rows, copy_statement, prepare_rows
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.exact_bounds import Bounds, read_bounds
 from bergsql.engine.table.file_list import FileList
 from bergsql.engine.table.many_partitions import TooManyPartitions, copy_in_portions, copy_watched
 from bergsql.engine.table.parquet_footer import drop_integer_annotations
-from bergsql.engine.table.properties import WriteProperties
+from bergsql.engine.table.projection import text
+from bergsql.engine.table.properties import CommitProperties, WriteProperties
 from bergsql.engine.table.staging import Staging
 from bergsql.engine.table.statistics import DuckStatistics, FileStatistics, StatisticsReader
 from bergsql.engine.table.transcode import INTERIM_CODEC, Transcoder
@@ -68,10 +68,12 @@ def write_rows(
         UNSUPPORTED for formats, types and transforms that cannot be written; duckdb.Error for what the query raises.
     """
     settings = WriteProperties.of({**metadata.properties, **(properties or {})}, metadata.location)
+    CommitProperties.of(metadata.properties, metadata.location)  # refused now rather than behind all the work
     rows = prepare_rows(select_sql, metadata.schema, metadata.spec)
     cursor = duck.cursor()
     staging = Staging(storage, settings.location)
     try:
+        staging.open()
         set_variables(cursor, variables)
         written = _Writer(cursor, staging, storage, metadata, settings, rows).write()
         staging.finish()
@@ -166,7 +168,8 @@ class _Writer:
 
     def _place(self, c: _Copied, size: int, statistics: FileStatistics, split_offsets: tuple[int, ...]) -> None:
         partition = tuple(
-            None if key is None or (text := c.keys[key.column]) is None else key.decode(text) for key in self._rows.keys
+            None if key is None or (value := c.keys[key.column]) is None else key.decode(value)
+            for key in self._rows.keys
         )
         spec = self._metadata.spec
         path = self._staging.place(c.path, partition_path(spec, self._metadata.schema, partition))
@@ -193,7 +196,7 @@ class _Writer:
         """Where the row groups of files begin that have several."""
         if not paths:
             return {}
-        files = ", ".join(literal(p) for p in paths)
+        files = ", ".join(text(p) for p in paths)
         found: dict[str, list[int]] = {}
         for name, offset in self._cursor.execute(
             "SELECT file_name, min(least(coalesce(dictionary_page_offset, data_page_offset), data_page_offset)) "

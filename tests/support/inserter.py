@@ -46,7 +46,7 @@ class Mortal:
 
 def append(tables: Tables, first: int, count: int, die_at: int | None) -> None:
     mortal = Mortal(LocalStorage())
-    tables.catalog._storage = tables.storage = mortal  # type: ignore[assignment]
+    tables.catalog._storage = tables.storage = mortal
     for i in range(first, first + count):
         if i == first + count - 1:
             mortal.steps_left = die_at

@@ -61,9 +61,16 @@ class Tables:
         location = self.catalog.default_table_location(self.ident(name))
         return new_table_metadata(schema, spec, UNSORTED, location, properties or {}, version)
 
-    def create(self, columns: Columns, *args: Any, name: str = "t", **options: Any) -> LoadedTable:
+    def create(
+        self,
+        columns: Columns,
+        by: Sequence[tuple[str, Transform]] = (),
+        properties: Mapping[str, str] | None = None,
+        version: int = 2,
+        name: str = "t",
+    ) -> LoadedTable:
         """A new table, as :meth:`metadata` describes it."""
-        return self.catalog.create_table(self.ident(name), self.metadata(columns, *args, name=name, **options))
+        return self.catalog.create_table(self.ident(name), self.metadata(columns, by, properties, version, name))
 
     def load(self, name: str = "t") -> LoadedTable:
         return self.catalog.load_table(self.ident(name))
