@@ -23,7 +23,7 @@ def write(path: Path, select: str = SELECT) -> int:
     return path.stat().st_size
 
 
-def annotations(path: Path) -> dict[str, str]:
+def logical_types(path: Path) -> dict[str, str]:
     schema = pq.ParquetFile(path).schema
     return {schema.column(i).path: str(schema.column(i).logical_type) for i in range(len(schema.names))}
 
@@ -31,10 +31,10 @@ def annotations(path: Path) -> dict[str, str]:
 def test_integers_become_plain_and_all_else_stays(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     size = write(path)
-    before, rows = annotations(path), duckdb.read_parquet(str(path)).fetchall()
+    before, rows = logical_types(path), duckdb.read_parquet(str(path)).fetchall()
     new_size = drop_integer_annotations(str(path), size)
     assert new_size == path.stat().st_size < size
-    after = annotations(path)
+    after = logical_types(path)
     plain = [
         name
         for name in before
@@ -61,4 +61,4 @@ def test_a_wide_schema(tmp_path: Path) -> None:
     size = write(path, "SELECT " + ", ".join(f"{i} AS column_number_{i}" for i in range(2000)))
     assert drop_integer_annotations(str(path), size) < size
     assert duckdb.read_parquet(str(path)).fetchall() == [tuple(range(2000))]
-    assert set(annotations(path).values()) == {"None"}
+    assert set(logical_types(path).values()) == {"None"}
