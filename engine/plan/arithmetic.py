@@ -22,9 +22,10 @@ from bergsql.engine.plan.coercion import (
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
-from bergsql.engine.plan.literals import bind_typed_literal, negated
+from bergsql.engine.plan.literals import negated
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import failure, let_all
+from bergsql.engine.plan.typed_literals import bind_typed_literal
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
 
@@ -207,7 +208,7 @@ def _as_minus(node: exp.Expr) -> exp.Expr:
     return exp.Sub(this=node.this, expression=node.this)
 
 
-def bind_bits(symbol: str, duck: str) -> Callable[[exp.Expr, Bound, Bound, Context], Bound]:
+def _bind_bits(symbol: str, duck: str) -> Callable[[exp.Expr, Bound, Bound, Context], Bound]:
     """``&``, ``|`` or ``^`` on integers."""
 
     def bind_it(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
@@ -231,6 +232,11 @@ def bind_bits(symbol: str, duck: str) -> Callable[[exp.Expr, Bound, Bound, Conte
         )
 
     return bind_it
+
+
+bind_bit_and = _bind_bits("&", "({0} & {1})")
+bind_bit_or = _bind_bits("|", "({0} | {1})")
+bind_bit_xor = _bind_bits("^", "xor({0}, {1})")
 
 
 def bind_bit_not(node: exp.Expr, context: Context) -> Bound:

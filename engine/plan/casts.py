@@ -7,15 +7,19 @@ than they do, and writes doubles and timestamps differently: those casts are spe
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan import cast_text, fold, integers
 from bergsql.engine.plan.bound import Bound, identifier
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
+from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.literals import constant
+from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser.query import declared_type, span_of
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
 from bergsql.engine.sql.types import DataType, Field, Kind
 
@@ -284,3 +288,13 @@ def _to_nested(sql: str, source: DataType, to: DataType, context: Context, safe:
         return f"CASE WHEN {x} IS NOT NULL THEN map_from_entries({each(f'map_entries({x})', entry)}) END"
 
     return let(sql, mapped)
+
+
+def bind_cast(node: exp.Expr, context: Context) -> Bound:
+    if node.meta.get("literal"):
+        from bergsql.engine.plan.typed_literals import bind_typed_literal
+
+        return bind_typed_literal(node, context)
+    operand = bind(node.this, context)
+    safe = isinstance(node, exp.TryCast)
+    return cast(operand, declared_type(node.args["to"]), context, safe=safe, span=span_of(node))

@@ -14,9 +14,9 @@ from bergsql.engine.java_floats import double_text, float_text
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
-from bergsql.engine.plan.literals import timestamp_value
 from bergsql.engine.plan.time_text import timestamp_text
 from bergsql.engine.plan.times import from_utc, parse_date, parse_time, to_utc, zone
+from bergsql.engine.plan.typed_literals import timestamp_value
 from bergsql.engine.sql.types import DataType, Kind
 
 EXACT = DecimalContext(prec=100)
@@ -25,7 +25,7 @@ EXACT = DecimalContext(prec=100)
 UNFOLDED: Final = object()
 """Says that DuckDB shall cast it."""
 
-_INTEGER = r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d+"
+_INTEGER = r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d*"
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SPECIAL = {
     "nan": math.nan,

@@ -7,8 +7,8 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.expressions import bind, bind_name, name_parts
-from bergsql.engine.plan.scope import SourceColumn, field_of
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.scope import SourceColumn
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import Kind
 
@@ -95,6 +95,8 @@ def _expand(node: exp.Expr, context: Context) -> list[Item]:
 
 
 def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
+    from bergsql.engine.plan.columns import name_parts
+
     parts, spans = name_parts(node)
     parts, spans = parts[:-1], spans[:-1]
     sources = context.scope.source(parts)
@@ -112,6 +114,9 @@ def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
 
 def _of_struct(node: exp.Expr, context: Context) -> list[SourceColumn]:
     """``s.*``: the fields of a struct column."""
+    from bergsql.engine.plan.columns import bind_name, name_parts
+    from bergsql.engine.plan.resolve import field_of
+
     parts, spans = name_parts(node)
     bound = bind_name(parts[:-1], spans[:-1], context)
     fields = [field_of(bound, f.name, spans[-2], context.flavour) for f in bound.type.children]

@@ -13,7 +13,8 @@ from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.comparison import bind_comparison
 from bergsql.engine.plan.context import Context, Planner
-from bergsql.engine.plan.scope import Scope, Source, SourceColumn, column_of
+from bergsql.engine.plan.resolve import column_of
+from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 from bergsql.engine.sql.parser.query import span_of
 
 Slots = set[int]

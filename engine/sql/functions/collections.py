@@ -27,7 +27,8 @@ def map_of(key: DataType, value: DataType, nullable: bool = True) -> DataType:
 
 
 def _array(node: exp.Expr, context: Context) -> Bound:
-    from bergsql.engine.plan.expressions import bind, one_type
+    from bergsql.engine.plan.case import one_type
+    from bergsql.engine.plan.expressions import bind
 
     bound = [bind(a, context) for a in node.expressions]
     text = f"array({', '.join(b.text for b in bound)})"
@@ -40,7 +41,8 @@ def _array(node: exp.Expr, context: Context) -> Bound:
 
 
 def _map(node: exp.Expr, context: Context) -> Bound:
-    from bergsql.engine.plan.expressions import bind, one_type
+    from bergsql.engine.plan.case import one_type
+    from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
 
     bound = [bind(a, context) for a in node.expressions]
@@ -57,7 +59,8 @@ def _map(node: exp.Expr, context: Context) -> Bound:
 
 def _row(node: exp.Expr, context: Context) -> Bound:
     """Flink's ROW(a, b): its fields are ``EXPR$0``, ``EXPR$1`` …"""
-    from bergsql.engine.plan.expressions import bind, make_row
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.nested import make_row
 
     bound = [bind(a, context) for a in node.expressions]
     return make_row(bound, context, [f"EXPR${i}" for i in range(len(bound))])
@@ -65,7 +68,8 @@ def _row(node: exp.Expr, context: Context) -> Bound:
 
 def _struct(node: exp.Expr, context: Context) -> Bound:
     """Spark's STRUCT(a, b AS c): its fields take the names of columns and aliases."""
-    from bergsql.engine.plan.expressions import bind, make_row
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.nested import make_row
 
     bound: list[Bound] = []
     names: list[str] = []
@@ -87,7 +91,8 @@ def _struct(node: exp.Expr, context: Context) -> Bound:
 
 
 def _named_struct(node: exp.Expr, context: Context) -> Bound:
-    from bergsql.engine.plan.expressions import bind, make_row
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.nested import make_row
     from bergsql.engine.sql.parser.query import span_of
 
     bound = [bind(a, context) for a in node.expressions]

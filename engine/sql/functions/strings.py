@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 def _concat(node: exp.Expr, context: Context) -> Bound:
     """CONCAT: NULL when any part is (DuckDB's own skips NULLs); in Spark also of arrays."""
+    from bergsql.engine.plan.case import one_type
     from bergsql.engine.plan.comparison import as_text
-    from bergsql.engine.plan.expressions import bind, one_type
+    from bergsql.engine.plan.expressions import bind
 
     bound = [bind(a, context) for a in node.expressions]
     text = f"concat({', '.join(b.text for b in bound)})"

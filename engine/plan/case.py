@@ -1,0 +1,52 @@
+"""CASE, and the one type of values of which one is taken."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from bergsql.engine.plan.bound import NULL, Bound
+from bergsql.engine.plan.casts import coerce, type_text
+from bergsql.engine.plan.coercion import common_type
+from bergsql.engine.plan.comparison import bind_comparison, condition
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.sql.parser.query import span_of
+
+
+def bind_case(node: exp.Expr, context: Context) -> Bound:
+    """CASE, with or without an operand."""
+    operand = bind(node.this, context) if node.this is not None else None
+    whens: list[Bound] = []
+    values: list[Bound] = []
+    for branch in node.args["ifs"]:
+        when = bind(branch.this, context)
+        if operand is not None:
+            equal = exp.EQ(this=branch.this, expression=branch.this)
+            whens.append(bind_comparison(equal, operand, when, context))
+        else:
+            whens.append(condition(when, context, branch.this, "WHEN"))
+        values.append(bind(branch.args["true"], context))
+    default = node.args.get("default")
+    last = bind(default, context) if default is not None else None
+    values = one_type([*values, last] if last else values, context, node, "CASE")
+    parts = [f"WHEN {w.text} THEN {v.text}" for w, v in zip(whens, values, strict=False)]
+    text = " ".join(["CASE", *parts, *([f"ELSE {values[-1].text}"] if last else []), "END"])
+    sqls = [f"WHEN {w.sql} THEN {v.sql}" for w, v in zip(whens, values, strict=False)]
+    sql = " ".join(["CASE", *sqls, *([f"ELSE {values[-1].sql}"] if last else []), "END"])
+    nullable = last is None or any(v.nullable for v in values)
+    return Bound(f"({sql})", values[0].type, text, nullable, volatile=any(b.volatile for b in [*whens, *values]))
+
+
+def one_type(values: list[Bound], context: Context, node: exp.Expr, where: str) -> list[Bound]:
+    """All values as the type that they have in common.
+
+    :raises BergError: TYPE when they have none.
+    """
+    shared = NULL
+    for value in values:
+        found = common_type(shared, value.type, context.flavour)
+        if found is None:
+            a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
+            raise type_error(f"{where} mixes {a} and {b}.", span_of(node), f"CAST one of them to {a}.")
+        shared = found
+    return [coerce(v, shared, context) for v in values]

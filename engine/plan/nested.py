@@ -1,0 +1,68 @@
+"""Elements of arrays and maps, and rows made of values."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.bound import Bound, identifier
+from bergsql.engine.plan.casts import coerce, type_text
+from bergsql.engine.plan.coercion import INTEGERS
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.sql_text import let
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import DataType, Field, Kind
+
+
+def bind_bracket(node: exp.Expr, context: Context) -> Bound:
+    """``array[i]`` (from 0 in Spark, from 1 in Flink) and ``map[key]``. What is not there is NULL."""
+    collection = bind(node.this, context)
+    index = bind(node.expressions[0], context)
+    text = f"{collection.text}[{index.text}]"
+    kind = collection.type.kind
+    if kind is Kind.MAP:
+        key_type, value_type = (c.type for c in collection.type.children)
+        key = coerce(index, key_type, context, span_of(node))
+        return Bound(f"{collection.sql}[{key.sql}]", value_type, text)
+    if kind is not Kind.ARRAY:
+        what = type_text(collection.type, context.flavour)
+        raise type_error(f"[…] works on arrays and maps, not on {what}.", span_of(node))
+    if index.type.kind not in INTEGERS:
+        what = type_text(index.type, context.flavour)
+        raise type_error(f"The index of an array is a whole number, not {what}.", span_of(node.expressions[0]))
+    base = 0 if context.spark else 1
+    element = collection.type.children[0].type
+    if isinstance(index.constant, int):
+        position = index.constant - base + 1
+        if position < 1 and not context.spark:
+            raise BergError(
+                ErrorCode.INVALID, "The first element of an array is [1].", span=span_of(node.expressions[0])
+            )
+        # DuckDB counts a negative index from the end.
+        return Bound(f"{collection.sql}[{max(position, 0)}]", element, text)
+    shift = " + 1" if context.spark else ""
+    sql = let(index.sql, lambda i: f"CASE WHEN {i} >= {base} THEN {collection.sql}[{i}{shift}] END")
+    return Bound(sql, element, text)
+
+
+def bind_tuple(node: exp.Expr, context: Context) -> Bound:
+    """``(a, b)``: a row."""
+    parts = [bind(e, context) for e in node.expressions]
+    return make_row(parts, context)
+
+
+def make_row(parts: list[Bound], context: Context, names: list[str] | None = None) -> Bound:
+    """A row of values; without names they are ``EXPR$0`` … (flink) or ``col1`` … (spark)."""
+    if names is None:
+        names = [p.name or f"col{i}" if context.spark else f"EXPR${i - 1}" for i, p in enumerate(parts, start=1)]
+    fields = tuple(Field(n, p.type, p.nullable) for n, p in zip(names, parts, strict=True))
+    sql = ", ".join(f"{identifier(n)} := {p.sql}" for n, p in zip(names, parts, strict=True))
+    text = ", ".join(p.text for p in parts)
+    return Bound(
+        f"struct_pack({sql})",
+        DataType(Kind.ROW, children=fields),
+        f"struct({text})",
+        False,
+        volatile=any(p.volatile for p in parts),
+    )

@@ -1,0 +1,60 @@
+"""Operators on text and instants: ``||``, RLIKE, ESCAPE, AT TIME ZONE."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.bound import STRING, Bound
+from bergsql.engine.plan.casts import coerce
+from bergsql.engine.plan.coercion import BINARIES, common_type
+from bergsql.engine.plan.comparison import as_text, bind_like
+from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import DataType, Kind
+
+
+def bind_concat(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    """``||``: text, or in Spark arrays and bytes too."""
+    nullable = a.nullable or b.nullable
+    text = _concat_text(a, b)
+    volatile = a.volatile or b.volatile
+    if a.type.kind in BINARIES and b.type.kind in BINARIES:
+        return Bound(f"({a.sql} || {b.sql})", DataType(Kind.BYTES), text, nullable, volatile=volatile)
+    if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
+        shared = common_type(a.type, b.type, context.flavour)
+        if shared is not None:
+            a, b = coerce(a, shared, context), coerce(b, shared, context)
+            sql = f"CASE WHEN {a.sql} IS NOT NULL AND {b.sql} IS NOT NULL THEN list_concat({a.sql}, {b.sql}) END"
+            return Bound(sql, shared, text, nullable)
+    a, b = as_text(a, context, node), as_text(b, context, node)
+    return Bound(f"({a.sql} || {b.sql})", STRING, text, nullable, name="||", volatile=volatile)
+
+
+def _concat_text(a: Bound, b: Bound) -> str:
+    """Spark makes one call of a chain: ``a || b || c`` is ``concat(concat(a, b), c)``."""
+    return f"concat({a.text}, {b.text})"
+
+
+def bind_rlike(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    a, b = as_text(a, context, node), as_text(b, context, node)
+    text = f"RLIKE({a.text}, {b.text})"
+    return Bound(f"regexp_matches({a.sql}, {b.sql})", DataType(Kind.BOOLEAN), text, a.nullable or b.nullable)
+
+
+def bind_escape(node: exp.Expr, context: Context) -> Bound:
+    like = node.this
+    mark = str(node.expression.this) if isinstance(node.expression, exp.Literal) else ""
+    if not isinstance(like, exp.Like | exp.ILike) or len(mark) != 1:
+        raise BergError(ErrorCode.INVALID, "ESCAPE takes one character.", span=span_of(node.expression))
+    return bind_like(like, bind(like.this, context), bind(like.expression, context), context, mark)
+
+
+def bind_at_time_zone(node: exp.Expr, context: Context) -> Bound:
+    """``ts AT TIME ZONE 'UTC'``: what a clock there shows."""
+    stamp = bind(node.this, context)
+    where = as_text(bind(node.args["zone"], context), context, node)
+    if stamp.type.kind is not Kind.TIMESTAMP_LTZ:
+        stamp = coerce(stamp, DataType(Kind.TIMESTAMP_LTZ, 6), context, span_of(node))
+    return Bound(f"timezone({where.sql}, {stamp.sql})", DataType(Kind.TIMESTAMP, 6), f"({stamp.text} AT TIME ZONE)")
