@@ -214,7 +214,7 @@ def _derived(
     is_table: bool = False,
 ) -> str:
     """A relation with an alias; its columns join the scope."""
-    from bergsql.engine.plan.select import rename
+    from bergsql.engine.plan.ctes import rename
 
     columns = rename(columns, names, wanted, span)
     alias = planner.alias(wanted)

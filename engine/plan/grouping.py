@@ -70,7 +70,7 @@ def _set(node: exp.Expr, items: list[exp.Expr], context: Context, keys: dict[str
 
 
 def _key(node: exp.Expr, items: list[exp.Expr], context: Context) -> Bound:
-    from bergsql.engine.plan.select import ordinal
+    from bergsql.engine.plan.ordering import ordinal
 
     position = ordinal(node, len(items), "GROUP BY")
     if position is not None:

@@ -18,7 +18,8 @@ _WORDS = ((exp.Union, "UNION"), (exp.Except, "EXCEPT"), (exp.Intersect, "INTERSE
 
 def bind_set_operation(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
     """A chain of set operations; each column takes the type that all parts have in common."""
-    from bergsql.engine.plan.select import bind_query, with_tail
+    from bergsql.engine.plan.ordering import with_tail
+    from bergsql.engine.plan.select import bind_query
 
     spine: list[exp.Expr] = []
     at = node

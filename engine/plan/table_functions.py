@@ -93,7 +93,7 @@ def _as_relation(
     scope: Scope,
     planner: Planner,
 ) -> str:
-    from bergsql.engine.plan.select import rename
+    from bergsql.engine.plan.ctes import rename
 
     columns = rename(columns, names, wanted, span_of(node))
     alias = planner.alias(wanted)

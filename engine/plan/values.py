@@ -40,7 +40,7 @@ def bind_values(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         OutputColumn(f"col{i + 1}" if planner.spark else f"EXPR${i}", type_, any(r[i].nullable for r in rows))
         for i, type_ in enumerate(types)
     ]
-    from bergsql.engine.plan.select import with_tail
+    from bergsql.engine.plan.ordering import with_tail
 
     return with_tail(BoundQuery(f"VALUES {', '.join(lines)}", columns), node, planner, ctes)
 

@@ -1,0 +1,68 @@
+"""WITH: named queries, and the names that an alias gives columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.engine.plan.bound import identifier
+from bergsql.engine.plan.context import Cte, OutputColumn, Planner
+from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.scope import Scope
+from bergsql.engine.plan.select import bind_query
+from bergsql.engine.sql.parser.query import span_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def bind_with(
+    node: exp.Expr | None, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]
+) -> tuple[dict[str, Cte], list[str]]:
+    """The named queries that a query sees, and those of its own WITH as SQL."""
+    named = dict(ctes)
+    head: list[str] = []
+    if node is None:
+        return named, head
+    if node.args.get("recursive"):
+        raise not_supported("WITH RECURSIVE", span_of(node))
+    scope = Scope(planner.flavour)
+    own: set[str] = set()
+    for cte in node.expressions:
+        name = cte.args["alias"].name
+        key = scope.fold(name)
+        if key in own:
+            raise BergError(ErrorCode.INVALID, f"WITH names '{name}' twice.", span=span_of(cte.args["alias"]))
+        own.add(key)
+        query = bind_query(cte.this, planner, parent, named)
+        columns = query.columns
+        if _references(node.parent, name, scope) > 1:
+            # What one of its readers filters, the other may need.
+            columns = [replace(c, origin=None) for c in columns]
+        columns = rename(columns, cte.args["alias"].args.get("columns") or [], name, span_of(cte.args["alias"]))
+        sql_name = planner.alias(name)
+        inner = ", ".join(identifier(f"c{i}") for i in range(len(columns)))
+        named[key] = Cte(name, sql_name, columns)
+        head.append(f"{identifier(sql_name)}({inner}) AS ({query.sql})")
+    return named, head
+
+
+def _references(root: exp.Expr | None, name: str, scope: Scope) -> int:
+    if root is None:
+        return 2
+    return sum(1 for t in root.find_all(exp.Table) if t.args.get("db") is None and scope.same(t.name, name))
+
+
+def rename(columns: list[OutputColumn], names: list[exp.Expr], relation: str, span: Span | None) -> list[OutputColumn]:
+    """The columns under the names that an alias gives them: ``t(a, b)``."""
+    if not names:
+        return columns
+    if len(names) != len(columns):
+        raise BergError(
+            ErrorCode.ARITY,
+            f"'{relation}' has {len(columns)} {'column' if len(columns) == 1 else 'columns'}, not {len(names)}.",
+            span=span_of(names[-1]) or span,
+        )
+    return [replace(c, name=n.name) for c, n in zip(columns, names, strict=True)]

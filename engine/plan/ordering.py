@@ -1,0 +1,112 @@
+"""ORDER BY, LIMIT, OFFSET and FETCH."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.plan.aggregate_calls import order_key
+from bergsql.engine.plan.bound import Bound, identifier
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, Planner
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.scope import Scope, Source, derived_columns
+from bergsql.engine.sql.parser.query import span_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bergsql.engine.plan.items import Item
+
+
+def order_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
+    order = node.args.get("order") or node.args.get("sort") or node.args.get("cluster")
+    if order is None:
+        return ""
+    inner = replace(context, clause="ORDER BY", aliases_first=True)
+    keys = [_order_item(key, items, inner) for key in order.expressions]
+    return f" ORDER BY {', '.join(k for k in keys if k)}" if any(keys) else ""
+
+
+def _order_item(node: exp.Expr, items: list[Item], context: Context) -> str:
+    inner = node.this if isinstance(node, exp.Ordered) else node
+    if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
+        raise BergError(ErrorCode.INVALID, "ORDER BY takes expressions, not a star.", span=span_of(inner))
+    if str(getattr(inner, "name", "")).upper() == "ALL" and isinstance(inner, exp.Column) and context.spark:
+        bare = Bound("ALL", items[0].bound.type, "ALL")
+        return order_key(node, context, bare)[0]
+    position = ordinal(inner, len(items), "ORDER BY")
+    if position is None:
+        bound = bind(inner, context)
+        found = [n for n, i in enumerate(items) if i.bound.sql == bound.sql]
+        if bound.is_constant and not found:
+            return ""  # a literal orders nothing
+        position = found[0] if found else None
+        if position is None:
+            return order_key(node, context, bound)[0]
+    number = Bound(str(position + 1), items[position].bound.type, "")
+    return order_key(node, context, number)[0]
+
+
+def ordinal(node: exp.Expr, count: int, clause: str) -> int | None:
+    """The index of the item that a number in ORDER BY or GROUP BY names; None when it is not a number."""
+    if not isinstance(node, exp.Literal) or node.args.get("is_string") or not str(node.this).isdigit():
+        return None
+    number = int(node.this)
+    if not 1 <= number <= count:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{clause} {number}: the query has {count} {'column' if count == 1 else 'columns'}.",
+            span=span_of(node),
+        )
+    return number - 1
+
+
+def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping[str, Cte]) -> BoundQuery:
+    """A whole query with the ORDER BY and LIMIT behind it: its keys are columns of the result."""
+    order = node.args.get("order") or node.args.get("sort") or node.args.get("cluster")
+    limit = limit_sql(node, planner)
+    if order is None:
+        return replace(query, sql=query.sql + limit) if limit else query
+    alias = planner.alias("q")
+    scope = Scope(planner.flavour)
+    found, inner = derived_columns([replace(c, origin=None) for c in query.columns], alias)
+    scope.sources.append(Source((), found))
+    context = Context(planner, scope, "ORDER BY", dict(ctes), aggregates_allowed=False)
+    keys: list[str] = []
+    for key in order.expressions:
+        plain = key.this if isinstance(key, exp.Ordered) else key
+        position = ordinal(plain, len(found), "ORDER BY")
+        number = Bound(found[position].sql, found[position].type, "") if position is not None else None
+        keys.append(order_key(key, context, number)[0])
+    names = ", ".join(inner)
+    sql = f"SELECT * FROM ({query.sql}) AS {identifier(alias)}({names}) ORDER BY {', '.join(keys)}{limit}"
+    return replace(query, sql=sql, columns=[replace(c, origin=None) for c in query.columns])
+
+
+def limit_sql(node: exp.Expr, planner: Planner) -> str:
+    """LIMIT, OFFSET and FETCH."""
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    sql = ""
+    if limit is not None:
+        count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
+        options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            raise not_supported("FETCH … WITH TIES", span_of(limit))
+        is_all = isinstance(count, exp.Var | exp.Column) and count.name.upper() == "ALL"
+        if not is_all:
+            sql += f" LIMIT {_count(count, planner, 'LIMIT')}"
+    if offset is not None:
+        sql += f" OFFSET {_count(offset.expression, planner, 'OFFSET')}"
+    return sql
+
+
+def _count(node: exp.Expr | None, planner: Planner, clause: str) -> str:
+    if node is None:
+        return "1"
+    bound = bind(node, Context(planner, Scope(planner.flavour), clause, aggregates_allowed=False))
+    if not isinstance(bound.constant, int) or isinstance(bound.constant, bool) or bound.constant < 0:
+        raise BergError(ErrorCode.INVALID, f"{clause} takes a whole number that is not negative.", span=span_of(node))
+    return str(bound.constant)
