@@ -15,14 +15,14 @@ from bergsql.engine.table.datafile import (
     ManifestFile,
 )
 from bergsql.engine.table.manifests import RawEntry, entries_of, read_manifest_list, read_raw_entries
-from bergsql.engine.table.predicate import Predicate
-from bergsql.engine.table.pruning import Pruner
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.predicate import Predicate
+    from bergsql.engine.table.pruning import Pruner
 
 DELETE_FILE_PATH_ID = 2147483546
 """The field id of ``file_path`` in position delete files."""
@@ -65,13 +65,13 @@ def plan_files(
     """
     if snapshot is None:
         return FilePlan()
-    pruner = Pruner(metadata, schema or metadata.schema, predicate)
+    pruner = _pruner(metadata, schema or metadata.schema, predicate)
     manifests = read_manifest_list(storage, snapshot, metadata)
     data = [m for m in manifests if m.content == ManifestContent.DATA and m.has_live_files]
     files_total = manifests_kept = 0
     found: list[ManifestEntry] = []
     for manifest in data:
-        if pruner.keeps_manifest(manifest):
+        if pruner is None or pruner.keeps_manifest(manifest):
             entries, live = _live_entries(storage, manifest, metadata, pruner)
             found += entries
             files_total += live
@@ -92,8 +92,16 @@ def plan_files(
     )
 
 
+def _pruner(metadata: TableMetadata, schema: Schema, predicate: Predicate | None) -> Pruner | None:
+    if predicate is None:
+        return None
+    from bergsql.engine.table.pruning import Pruner
+
+    return Pruner(metadata, schema, predicate)
+
+
 def _live_entries(
-    storage: Storage, manifest: ManifestFile, metadata: TableMetadata, pruner: Pruner
+    storage: Storage, manifest: ManifestFile, metadata: TableMetadata, pruner: Pruner | None
 ) -> tuple[list[ManifestEntry], int]:
     """The entries that the predicate keeps, and how many live ones there are."""
     live = 0
@@ -103,7 +111,7 @@ def _live_entries(
         if entry.status == EntryStatus.DELETED:
             return False
         live += 1
-        return pruner.keeps_file(entry, manifest.spec_id)
+        return pruner is None or pruner.keeps_file(entry, manifest.spec_id)
 
     return list(entries_of(read_raw_entries(storage, manifest, metadata), manifest, wanted)), live
 
