@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from bergsql.engine.result import Row
+from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.types import DataType, Kind
 
 Converter = Callable[[object], object]
@@ -27,10 +28,6 @@ def _is_awkward(type_: DataType) -> bool:
             return True
         case _:
             return any(_is_awkward(child.type) for child in type_.children)
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _presented(value: str, type_: DataType, depth: int = 0) -> str:
@@ -57,17 +54,13 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
             v = _presented(f"{item}.value", val, depth + 1)
             return f"list_transform(map_entries({value}), lambda {item}: {{'k': {k}, 'v': {v}}})"
         case Kind.ROW:
+            named = {f.name: f"struct_extract({value}, {string_literal(f.name)})" for f in type_.children}
             parts = ", ".join(
-                f"{_quote(f.name)} := {_presented(f'struct_extract({value}, {_literal(f.name)})', f.type, depth + 1)}"
-                for f in type_.children
+                f"{identifier(f.name)} := {_presented(named[f.name], f.type, depth + 1)}" for f in type_.children
             )
             return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({parts}) END"
         case _:
             return f"CAST({value} AS VARCHAR)"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def presentable(sql: str, types: Sequence[DataType]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
-from bergsql.engine.duck import Duck
+from bergsql.engine.duck import Duck, half_of_memory
 from bergsql.engine.result import Result
 from bergsql.engine.settings import CATALOG_PREFIX, Settings
 from bergsql.engine.sql.flavour import Flavour
@@ -46,6 +46,7 @@ class Session:
         self._tracks_progress = False
         self.settings = Settings()
         self._catalogs: dict[str, Catalog] = {}
+        self._comments: dict[str, str] = {}
         self.current_catalog = DEFAULT_CATALOG
         self.namespace: tuple[str, ...] = (DEFAULT_DATABASE,)
         self.variables = dict(config.variables)
@@ -86,10 +87,10 @@ class Session:
     def _setting_changed(self, key: str) -> None:
         if key == "table.local-time-zone" and self._duck:
             self._duck.set("TimeZone", self.time_zone)
-        elif key == "engine.memory-limit" and self._duck and self.settings.get(key):
-            self._duck.set("memory_limit", self._memory_limit() or "")
-        elif key == "engine.threads" and self._duck and self.settings.get(key):
-            self._duck.set("threads", self.settings.get(key) or "")
+        elif key == "engine.memory-limit" and self._duck:
+            self._duck.set("memory_limit", self._memory_limit() or half_of_memory())
+        elif key == "engine.threads" and self._duck:
+            self._duck.set("threads", self.settings.get(key) or str(os.cpu_count() or 1))
         elif key.startswith(CATALOG_PREFIX):
             # The keys of one catalog come one by one: it is built anew when it is next used.
             self._catalogs.pop(key.removeprefix(CATALOG_PREFIX).split(".")[0], None)
@@ -107,7 +108,8 @@ class Session:
             threads = self.settings.get("engine.threads")
             self._duck = Duck(memory_limit=self._memory_limit(), threads=int(threads) if threads else None)
             self._duck.tracks_progress = self._tracks_progress
-            if self.time_zone != machine_time_zone():
+            # DuckDB finds the machine's zone by itself, but reads TZ in ways of its own.
+            if "TZ" in os.environ or self.time_zone != machine_time_zone():
                 self._duck.set("TimeZone", self.time_zone)
         return self._duck
 
@@ -128,12 +130,21 @@ class Session:
             self._catalogs[name] = self._build_catalog(name, span)
         return self._catalogs[name]
 
-    def add_catalog(self, catalog: Catalog) -> None:
+    def add_catalog(self, catalog: Catalog, comment: str | None = None) -> None:
         self._catalogs[catalog.name] = catalog
+        if comment is not None:
+            self._comments[catalog.name] = comment
+
+    def catalog_comment(self, name: str) -> str | None:
+        return self._comments.get(name)
+
+    def use_default_catalog(self) -> None:
+        self.current_catalog, self.namespace = DEFAULT_CATALOG, (DEFAULT_DATABASE,)
 
     def remove_catalog(self, name: str) -> None:
         """Forget a catalog and the settings that define it. Its tables stay where they are."""
         self._catalogs.pop(name, None)
+        self._comments.pop(name, None)
         for key, _ in list(self.settings.items()):
             if key == CATALOG_PREFIX + name or key.startswith(f"{CATALOG_PREFIX}{name}."):
                 self.settings.reset(key)
@@ -241,8 +252,11 @@ class Session:
 def machine_time_zone() -> str:
     """The machine's time zone by name, UTC when it has none."""
     zone = os.environ.get("TZ", "").lstrip(":")
-    if (zone and "/" in zone) or zone == "UTC":
-        return zone
-    target = os.path.realpath("/etc/localtime")
-    name = target.partition("zoneinfo/")[2]
-    return name or "UTC"
+    if not zone:
+        return os.path.realpath("/etc/localtime").partition("zoneinfo/")[2] or "UTC"
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(zone).key
+    except (KeyError, ValueError, OSError):
+        return "UTC"  # what the C library makes of a zone that it does not know

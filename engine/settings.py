@@ -213,6 +213,11 @@ class Settings:
 
 
 def _checked(spec: OptionSpec, value: str, span: Span | None) -> str:
+    if spec.type == "int":
+        value = check_value(spec, value, span)
+        if int(value) < 1:
+            raise BergError(ErrorCode.OPTION, f"'{spec.key}' is {value}, and must be 1 or more.", span=span)
+        return value
     if spec.type != "zone":
         return check_value(spec, value, span)
     return check_zone(value, span)

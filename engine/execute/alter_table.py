@@ -23,7 +23,8 @@ from bergsql.catalog.metadata.partition_evolve import AddField, DropField, SpecC
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.types import NestedField
-from bergsql.engine.execute.table_definition import format_version_of, options_of, partition_by
+from bergsql.engine.execute.options import options_of
+from bergsql.engine.execute.table_definition import format_version_of, partition_by
 from bergsql.engine.names import load, named_table
 from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st

@@ -5,10 +5,12 @@ from __future__ import annotations
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.registry import build_catalog
 from bergsql.engine.execute.like import like
+from bergsql.engine.execute.options import options_of
 from bergsql.engine.result import Result, listing, ok
 from bergsql.engine.session import DEFAULT_CATALOG, Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.quoting import flink_identifier, flink_text
 
 
 def create(session: Session, statement: st.CreateCatalog) -> Result:
@@ -22,17 +24,14 @@ def create(session: Session, statement: st.CreateCatalog) -> Result:
             span=statement.span,
             hint="CREATE CATALOG IF NOT EXISTS … leaves it as it is.",
         )
-    options: dict[str, str] = {}
-    for option in statement.options:
-        if option.key in options:
-            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
-        options[option.key] = option.value
+    options, spans = options_of(statement.options)
     try:
         catalog = build_catalog(statement.name, options, session.home)
     except BergError as error:
-        named = next((o.span for o in statement.options if f"'{o.key}'" in error.message), statement.span)
+        # The catalog's errors name the option that they are about.
+        named = next((span for key, span in spans.items() if f"'{key}'" in error.message), statement.span)
         raise error.at(named) from None
-    session.add_catalog(catalog)
+    session.add_catalog(catalog, statement.comment)
     return ok()
 
 
@@ -83,6 +82,10 @@ def show_create(session: Session, statement: st.ShowCreateCatalog) -> Result:
 
     catalog = session.catalog(statement.name, statement.span)
     pairs = ",\n".join(
-        f"  '{k}' = '{mask_value(k, v).replace(chr(39), chr(39) * 2)}'" for k, v in sorted(catalog.options.items())
+        f"  {flink_text(k)} = {flink_text(mask_value(k, v))}" for k, v in sorted(catalog.options.items())
     )
-    return listing(("result",), [(f"CREATE CATALOG `{catalog.name}`\nWITH (\n{pairs}\n)\n",)])
+    comment = session.catalog_comment(catalog.name)
+    commented = f"COMMENT {flink_text(comment)}\n" if comment is not None else ""
+    return listing(
+        ("result",), [(f"CREATE CATALOG {flink_identifier(catalog.name)}\n{commented}WITH (\n{pairs}\n)\n",)]
+    )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.catalog.metadata.partition import PartitionSpec
+from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
     Definition,
     declared_schema,
     declared_spec,
     format_version_of,
-    options_of,
     queried_schema,
 )
 from bergsql.engine.names import TableName, load, named_table, require_database

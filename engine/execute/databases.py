@@ -5,6 +5,7 @@ from __future__ import annotations
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.execute.catalogs import use_catalog
 from bergsql.engine.execute.like import like
+from bergsql.engine.execute.options import options_of
 from bergsql.engine.names import database_name, require_database
 from bergsql.engine.result import Result, listing, ok
 from bergsql.engine.session import Session
@@ -23,7 +24,7 @@ def create(session: Session, statement: st.CreateDatabase) -> Result:
             span=statement.name.span,
             hint="CREATE DATABASE IF NOT EXISTS … leaves it as it is.",
         )
-    properties = {o.key: o.value for o in statement.properties}
+    properties, _ = options_of(statement.properties)
     if statement.comment is not None:
         properties["comment"] = statement.comment
     if statement.location is not None:

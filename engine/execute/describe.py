@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
@@ -10,6 +11,7 @@ from bergsql.engine.names import TableName, connector_definition, load, named_ta
 from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.quoting import flink_identifier, flink_text, spark_identifier, spark_text
 from bergsql.engine.sql.type_names import (
     flink_create_name,
     flink_name,
@@ -87,7 +89,7 @@ def _describe_spark(metadata: TableMetadata) -> Result:
 
 def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> list[str]:
     """The members of PARTITIONED BY that would make ``spec`` again."""
-    quote = _backquoted if flavour is Flavour.FLINK else _plain
+    quote = flink_identifier if flavour is Flavour.FLINK else spark_identifier
     terms = []
     for part in spec.fields:
         column = ".".join(quote(p) for p in (schema.name_of(part.source_id) or "?").split("."))
@@ -102,20 +104,6 @@ def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> li
             case kind:
                 terms.append(f"{kind}s({column})")
     return terms
-
-
-def _backquoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _plain(name: str) -> str:
-    """A name as Spark prints it: in backquotes only where it must be."""
-    plain = name.replace("_", "a").isalnum() and name.isascii() and not name[0].isdigit()
-    return name if plain else _backquoted(name)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
@@ -133,46 +121,46 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
     schema = metadata.schema
     lines = []
     for f in schema.fields:
-        line = f"  {_backquoted(f.name)} {flink_create_name(from_iceberg(f.type))}"
+        line = f"  {flink_identifier(f.name)} {flink_create_name(from_iceberg(f.type))}"
         line += " NOT NULL" if f.required else ""
-        line += f" COMMENT {_text(f.doc)}" if f.doc else ""
+        line += f" COMMENT {flink_text(f.doc)}" if f.doc else ""
         lines.append(line)
     if schema.identifier_names:
-        lines.append(f"  PRIMARY KEY ({', '.join(map(_backquoted, schema.identifier_names))}) NOT ENFORCED")
-    out = f"CREATE TABLE {'.'.join(map(_backquoted, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
+        lines.append(f"  PRIMARY KEY ({', '.join(map(flink_identifier, schema.identifier_names))}) NOT ENFORCED")
+    out = f"CREATE TABLE {'.'.join(map(flink_identifier, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
     properties = dict(metadata.properties)
     comment = properties.pop("comment", None)
     if comment is not None:
-        out += f"COMMENT {_text(comment)}\n"
+        out += f"COMMENT {flink_text(comment)}\n"
     terms = partition_terms(schema, metadata.spec, Flavour.FLINK)
     if terms:
         out += f"PARTITIONED BY ({', '.join(terms)})\n"
     properties["format-version"] = str(metadata.format_version)
-    return out + "WITH (\n" + _pairs(properties) + "\n)\n"
+    return out + "WITH (\n" + _pairs(properties, flink_text) + "\n)\n"
 
 
 def _create_spark(name: TableName, metadata: TableMetadata) -> str:
     lines = []
     for f in metadata.schema.fields:
-        line = f"  {_plain(f.name)} {spark_create_name(from_iceberg(f.type))}"
+        line = f"  {spark_identifier(f.name)} {spark_create_name(from_iceberg(f.type))}"
         line += " NOT NULL" if f.required else ""
-        line += f" COMMENT {_text(f.doc)}" if f.doc else ""
+        line += f" COMMENT {spark_text(f.doc)}" if f.doc else ""
         lines.append(line)
-    out = f"CREATE TABLE {'.'.join(map(_plain, name.parts))} (\n" + ",\n".join(lines) + ")\nUSING iceberg\n"
+    out = f"CREATE TABLE {'.'.join(map(spark_identifier, name.parts))} (\n" + ",\n".join(lines) + ")\nUSING iceberg\n"
     terms = partition_terms(metadata.schema, metadata.spec, Flavour.SPARK)
     if terms:
         out += f"PARTITIONED BY ({', '.join(terms)})\n"
     comment = metadata.properties.get("comment")
     if comment is not None:
-        out += f"COMMENT {_text(comment)}\n"
-    out += f"LOCATION {_text(metadata.location)}\n"
+        out += f"COMMENT {spark_text(comment)}\n"
+    out += f"LOCATION {spark_text(metadata.location)}\n"
     properties = _shown_properties(metadata)
     properties.pop("comment", None)
-    return out + "TBLPROPERTIES (\n" + _pairs(properties, " = ") + ")\n"
+    return out + "TBLPROPERTIES (\n" + _pairs(properties, spark_text) + ")\n"
 
 
-def _pairs(properties: dict[str, str], equals: str = " = ") -> str:
-    return ",\n".join(f"  {_text(k)}{equals}{_text(mask_value(k, v))}" for k, v in sorted(properties.items()))
+def _pairs(properties: dict[str, str], text: Callable[[str], str]) -> str:
+    return ",\n".join(f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(properties.items()))
 
 
 def _shown_properties(metadata: TableMetadata) -> dict[str, str]:
@@ -221,23 +209,23 @@ def _create_connector(name: TableName, definition: st.CreateTable) -> str:
     lines = []
     for c in definition.columns:
         if c.computed is not None:
-            line = f"  {_backquoted(c.name)} AS {c.computed.text}"
+            line = f"  {flink_identifier(c.name)} AS {c.computed.text}"
         else:
-            line = f"  {_backquoted(c.name)} {flink_create_name(c.type)}"
+            line = f"  {flink_identifier(c.name)} {flink_create_name(c.type)}"
             line += "" if c.nullable and c.name not in keys else " NOT NULL"
         if c.metadata is not None:
-            line += f" METADATA FROM {_text(c.metadata)}"
-        line += f" COMMENT {_text(c.comment)}" if c.comment else ""
+            line += f" METADATA FROM {flink_text(c.metadata)}"
+        line += f" COMMENT {flink_text(c.comment)}" if c.comment else ""
         lines.append(line)
     if definition.watermark is not None:
         lines.append(
-            f"  WATERMARK FOR {_backquoted(definition.watermark.column)} AS {definition.watermark.expression.text}"
+            f"  WATERMARK FOR {flink_identifier(definition.watermark.column)} AS {definition.watermark.expression.text}"
         )
     if keys:
-        lines.append(f"  PRIMARY KEY ({', '.join(map(_backquoted, keys))}) NOT ENFORCED")
-    out = f"CREATE TABLE {'.'.join(map(_backquoted, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
+        lines.append(f"  PRIMARY KEY ({', '.join(map(flink_identifier, keys))}) NOT ENFORCED")
+    out = f"CREATE TABLE {'.'.join(map(flink_identifier, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
     if definition.comment is not None:
-        out += f"COMMENT {_text(definition.comment)}\n"
+        out += f"COMMENT {flink_text(definition.comment)}\n"
     if definition.partitioning:
-        out += f"PARTITIONED BY ({', '.join(_backquoted(p.transform.column) for p in definition.partitioning)})\n"
-    return out + "WITH (\n" + _pairs({o.key: o.value for o in definition.properties}) + "\n)\n"
+        out += f"PARTITIONED BY ({', '.join(flink_identifier(p.transform.column) for p in definition.partitioning)})\n"
+    return out + "WITH (\n" + _pairs({o.key: o.value for o in definition.properties}, flink_text) + "\n)\n"

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.bound import identifier
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.plan.hints import check_write_hints
 from bergsql.engine.plan.query import PlannedColumn, QueryPlan, plan_expression, plan_query
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.store_assignment import assign, can_assign
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.session import Session
 
-WRITE_HINTS = (
-    "write-format target-file-size-bytes upsert-enabled overwrite-enabled distribution-mode compression-codec "
-    "compression-level compression-strategy write-parallelism uid-suffix shred-variants variant-inference-buffer-size "
-    "range-distribution-statistics-type range-distribution-sort-key-base-weight"
-).split()
-"""Options of a hint behind the target that Flink's Iceberg sink knows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
@@ -51,7 +45,7 @@ class Assigned:
 
 def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
-    check_hints(statement.hints)
+    check_write_hints(statement.hints, SessionRelations(session))
     name, table = load(session, statement.target)
     assigned = assign_query(session, statement, table, name)
     written = write(session, assigned, table, name)
@@ -63,19 +57,6 @@ def insert(session: Session, statement: st.Insert) -> Result:
 
 
 DONE = "Complete execution of the SQL update statement."
-
-
-def check_hints(hints: tuple[st.Option, ...]) -> None:
-    """Refuse what a hint behind the target says: known options are for later, others are unknown."""
-    for option in hints:
-        if option.key in WRITE_HINTS:
-            raise not_supported(f"The write option '{option.key}'", option.span)
-        raise BergError(
-            ErrorCode.OPTION,
-            f"'{option.key}' is not a write option.",
-            span=option.span,
-            hint=did_you_mean(option.key, WRITE_HINTS),
-        )
 
 
 def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableName) -> Written:
@@ -283,7 +264,7 @@ def _cannot_assign(
 
 def explain_insert(session: Session, statement: st.Insert) -> list[str]:
     """The plan of an INSERT: what it would do to which table, and the plan of its query."""
-    check_hints(statement.hints)
+    check_write_hints(statement.hints, SessionRelations(session))
     name, table = load(session, statement.target)
     assigned = assign_query(session, statement, table, name)
     verb = "Overwrite" if statement.overwrite else "Append"

@@ -71,6 +71,8 @@ def _interrupt(error: BaseException) -> BaseException:
 def explain(session: Session, statement: st.Explain) -> Result:
     """The plan as one multi-line cell, as Flink's and Spark's clients print it."""
     inner = statement.statement
+    if statement.mode not in ("", "PLAN FOR"):
+        raise not_supported(f"EXPLAIN {statement.mode}", None, "EXPLAIN alone prints the plan.")
     if isinstance(inner, st.Select):
         lines = plan_query(inner.query, SessionRelations(session)).explain()
     elif isinstance(inner, st.Insert):

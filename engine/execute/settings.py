@@ -16,12 +16,15 @@ def set_value(session: Session, statement: Set) -> Result:
         return Result(ResultKind.SCRIPT, (Column("statement", STRING),), [lines])
     key = statement.key
     if statement.value is None:
-        value = session.variables.get(key, session.setting(key))
+        value = session.setting(key)
+        value = session.variables.get(key) if value is None else value
         return listing(("key", "value"), [(key, shown(key, value) if value is not None else None)])
     flavour = session.flavour
     note = session.settings.set(key, statement.value, statement.span)
     if note:
         session.notes.append(note)
+    elif key in session.variables and session.variables[key] != statement.value:
+        session.notes.append(f"-D gave '{key}' a value, which goes before: ${{{key}}} stays as it was.")
     if flavour is Flavour.SPARK and session.flavour is Flavour.SPARK:
         return listing(("key", "value"), [(key, shown(key, statement.value))])
     return ok()
@@ -34,5 +37,9 @@ def reset(session: Session, statement: Reset) -> Result:
         return ok()
     flavour = session.flavour
     session.settings.reset()
-    session.settings.set("sql.dialect", flavour.value)
+    if flavour is not Flavour.FLINK:
+        session.settings.set("sql.dialect", flavour.value)
+    if not session.has_catalog(session.current_catalog):
+        session.notes.append(f"Catalog {session.current_catalog} is gone with its settings.")
+        session.use_default_catalog()
     return ok()

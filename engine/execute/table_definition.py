@@ -211,15 +211,3 @@ def format_version_of(properties: Mapping[str, str], spans: Mapping[str, Span], 
             span=spans.get("format-version"),
         )
     return int(text)
-
-
-def options_of(options: Sequence[st.Option]) -> tuple[dict[str, str], dict[str, Span]]:
-    """Key-value pairs and where each stands; a key that is given twice is refused."""
-    values: dict[str, str] = {}
-    spans: dict[str, Span] = {}
-    for option in options:
-        if option.key in values:
-            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
-        values[option.key] = option.value
-        spans[option.key] = option.span
-    return values, spans

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bergsql.engine.plan.records import Record
+from bergsql.engine.sql.quoting import identifier as identifier
+from bergsql.engine.sql.quoting import string_literal as string_literal
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -99,14 +101,3 @@ class Bound(Record):
     @property
     def is_null(self) -> bool:
         return self.constant is None
-
-
-def identifier(name: str) -> str:
-    """``name`` quoted for DuckDB, which takes any character but NUL."""
-    return '"' + name.replace('"', '""').replace("\0", "\ufffd") + '"'
-
-
-def string_literal(text: str) -> str:
-    """``text`` as a DuckDB string; a NUL character, which DuckDB's lexer refuses, is made by ``chr(0)``."""
-    quoted = "'" + text.replace("'", "''") + "'"
-    return quoted if "\0" not in quoted else "(" + quoted.replace("\0", "' || chr(0) || '") + ")"

@@ -12,8 +12,8 @@ from bergsql.engine.plan import pushdown
 from bergsql.engine.plan.bound import Bound, Origin, identifier
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner
+from bergsql.engine.plan.hints import check_read_hints
 from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
-from bergsql.engine.plan.read_hints import check_hints
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
@@ -107,7 +107,7 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         )
     relation = planner.relations.resolve(tuple(parts), span)
     options = [h for h in planner.hints if span is not None and h.after == span.end]
-    check_hints(options, relation)
+    check_read_hints(options, relation, planner.relations)
     version = node.args.get("version")
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.sql.quoting import flink_identifier, flink_text, identifier, spark_identifier, spark_text
 from bergsql.engine.sql.types import DataType, Field, Kind
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def _flink(type_: DataType, *, comments: bool) -> str:
         return _flink(field.type, comments=comments) + ("" if field.nullable else " NOT NULL")
 
     def member(field: Field) -> str:
-        comment = f" '{_quoted(field.comment)}'" if comments and field.comment is not None else ""
-        return f"`{field.name.replace('`', '``')}` {part(field)}{comment}"
+        comment = f" {flink_text(field.comment)}" if comments and field.comment is not None else ""
+        return f"{flink_identifier(field.name)} {part(field)}{comment}"
 
     if type_.kind is Kind.BYTES and type_.precision is not None:
         return f"VARBINARY({type_.precision})"
@@ -116,9 +116,9 @@ def spark_create_name(type_: DataType) -> str:
     """As Spark's CREATE TABLE declares it: ``STRUCT<a: INT NOT NULL COMMENT 'x', b: STRING>``."""
 
     def member(field: Field) -> str:
-        comment = f" COMMENT '{_escaped(field.comment)}'" if field.comment is not None else ""
+        comment = f" COMMENT {spark_text(field.comment)}" if field.comment is not None else ""
         required = "" if field.nullable else " NOT NULL"
-        return f"{_spark_identifier(field.name)}: {spark_create_name(field.type)}{required}{comment}"
+        return f"{spark_identifier(field.name)}: {spark_create_name(field.type)}{required}{comment}"
 
     name = TYPES[type_.kind].spark.upper().replace("{E}", "{e}").replace("{K}", "{k}").replace("{V}", "{v}")
     name = name.replace("{F}", "{f}").replace("{P}", "{p}").replace("{S}", "{s}").replace("<{k},", "<{k}, ")
@@ -144,18 +144,6 @@ def _composed(
     return _filled(name, type_)
 
 
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _spark_identifier(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f"`{name.replace('`', '``')}`"
-
-
 # --- DuckDB ----------------------------------------------------------------------------------------------------------
 
 
@@ -167,8 +155,7 @@ def duckdb_name(type_: DataType) -> str:
         return _NANO_DUCKDB[type_.kind]
 
     def member(field: Field) -> str:
-        name = field.name.replace('"', '""')
-        return f'"{name}" {duckdb_name(field.type)}'
+        return f"{identifier(field.name)} {duckdb_name(field.type)}"
 
     return _composed(TYPES[type_.kind].duckdb, type_, lambda f: duckdb_name(f.type), member)
 
