@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 SHARED := $(or $(BERGSQL_SHARED),$(abspath ../shared))
 SOURCES := shell engine catalog
-CODE := $(SOURCES) tests benchmarks
+CODE := $(SOURCES) tests benchmarks docs
 
-.PHONY: help venv java spark lint types imports check test test-long rewrite bench format clean FORCE
+.PHONY: help venv java spark lint types imports check test test-long rewrite docs bench format clean FORCE
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ lint: venv ## ruff: rules and format
 
 types: venv ## mypy --strict
 	$(BIN)/mypy -p bergsql.catalog -p bergsql.engine -p bergsql.shell
-	$(BIN)/mypy tests benchmarks
+	$(BIN)/mypy tests benchmarks docs
 
 imports: venv ## Imports run shell, engine, catalog, never back
 	$(BIN)/lint-imports --no-cache
@@ -56,6 +56,9 @@ test-long: check spark ## The same with all seeds
 
 rewrite: venv ## Write what is printed into FILES=tests/sql/x.test, to be read over
 	$(BIN)/python -m tests.sqltest --rewrite $(FILES)
+
+docs: venv ## Write the pages that come from the code
+	$(BIN)/python docs/generate.py
 
 bench: venv ## The benchmarks: ratios to DuckDB measured in one run
 	for b in benchmarks/*.py; do $(BIN)/python $$b || exit 1; done
