@@ -254,7 +254,9 @@ def machine_time_zone() -> str:
     zone = os.environ.get("TZ", "").lstrip(":")
     if not zone:
         return os.path.realpath("/etc/localtime").partition("zoneinfo/")[2] or "UTC"
-    from zoneinfo import ZoneInfo
+    if zone == "UTC":
+        return zone
+    from zoneinfo import ZoneInfo  # takes a while to import
 
     try:
         return ZoneInfo(zone).key
