@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from random import uniform
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 
@@ -161,6 +160,8 @@ def _retried(attempt: Callable[[], T], after_conflict: Callable[[], None], prope
 
 def _wait(least: float, most: float, retries: int) -> float:
     """Seconds until the next try: doubling, and spread so that writers who collided do not meet again."""
+    from random import uniform
+
     return uniform(0.5, 1.0) * min(most, least * 2.0 ** min(retries, 60))
 
 

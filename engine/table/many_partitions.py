@@ -37,11 +37,10 @@ def copy_watched(cursor: duckdb.DuckDBPyConnection, directory: str, copy: Callab
 
     def watch() -> None:
         while not done.wait(_LOOK_EVERY):
-            with scandir(directory) as files:
-                if sum(1 for _ in files) > MOST_FILES:
-                    exceeded.set()
-                    cursor.interrupt()
-                    return
+            if _count(directory) > MOST_FILES:
+                exceeded.set()
+                cursor.interrupt()
+                return
 
     watcher = threading.Thread(target=watch, name="partitions", daemon=True)
     watcher.start()
@@ -54,6 +53,14 @@ def copy_watched(cursor: duckdb.DuckDBPyConnection, directory: str, copy: Callab
     finally:
         done.set()
         watcher.join()
+
+
+def _count(directory: str) -> int:
+    try:
+        with scandir(directory) as files:
+            return sum(1 for _ in files)
+    except OSError:
+        return 0  # whatever is wrong with the directory, the COPY will say so
 
 
 def copy_in_portions(
@@ -74,6 +81,7 @@ def copy_in_portions(
     ).fetchall()
     for name, is_dir in sorted(storage.list(spread)):
         if is_dir:
-            files = text(f"{storage.local_path(spread)}/{name}/*.parquet")
-            yield f"(SELECT * FROM read_parquet({files}, hive_partitioning = false))"
-            storage.delete_tree(f"{spread}/{name}")
+            directory = f"{spread}/{name}"
+            files = [text(storage.local_path(f"{directory}/{file}")) for file, _ in storage.list(directory)]
+            yield f"(SELECT * FROM read_parquet([{', '.join(files)}], hive_partitioning = false))"
+            storage.delete_tree(directory)

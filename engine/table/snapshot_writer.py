@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from secrets import randbits
+from os import urandom
 from time import time_ns
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -29,7 +29,7 @@ class SnapshotWriter:
     """One commit in the making. The snapshot's id, and the manifests of added files, are the same in all attempts."""
 
     def __init__(self, storage: Storage, producer: Producer, properties: CommitProperties) -> None:
-        self.snapshot_id = randbits(63) or 1
+        self.snapshot_id = int.from_bytes(urandom(8)) >> 1 or 1
         self._storage = storage
         self._producer = producer
         self._properties = properties
@@ -91,7 +91,7 @@ class SnapshotWriter:
         tally.add(self._producer.files)
         tally.remove(gone)
         previous = None if parent is None else parent.summary
-        return tally.summary(self._producer.operation, self._producer.properties, previous)
+        return tally.summary(self._producer.operation.value, self._producer.properties, previous)
 
     def _write_list(self, data: bytes) -> str:
         location = self._properties.metadata_location

@@ -56,6 +56,12 @@ class Transcoder:
 
     def rewrite(self, path: str) -> Transcoded:
         """Write the local file ``path`` again, in its place, a row group at a time."""
+        try:
+            return self._rewrite(path)
+        except OSError as e:
+            raise BergError(ErrorCode.IO, f"Cannot write {path}: {e.strerror or e}.") from e
+
+    def _rewrite(self, path: str) -> Transcoded:
         from pathlib import Path
 
         import pyarrow as pa
