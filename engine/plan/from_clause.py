@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.plan import pushdown
 from bergsql.engine.plan.bound import Bound, Origin, identifier
-from bergsql.engine.plan.comparison import condition
-from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner
+from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
-from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
@@ -32,8 +29,8 @@ def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapp
     if from_ is None:
         return scope, ""
     sql = bind_relation(from_.this, scope, planner, ctes)
-    sql = _bind_joins(sql, from_.this.args.get("joins") or [], scope, planner, ctes)
-    sql = _bind_joins(sql, node.args.get("joins") or [], scope, planner, ctes)
+    sql = bind_joins(sql, from_.this.args.get("joins") or [], scope, planner, ctes)
+    sql = bind_joins(sql, node.args.get("joins") or [], scope, planner, ctes)
     for lateral in node.args.get("laterals") or []:
         sql = f"{sql} {_bind_lateral_view(lateral, scope, planner, ctes)}"
     return scope, sql
@@ -41,6 +38,10 @@ def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapp
 
 def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = None) -> None:
     """Hand what a condition of this FROM says of a scan to that scan."""
+    if not bound.predicates:
+        return
+    from bergsql.engine.plan import pushdown
+
     for number, predicate in bound.predicates.items():
         if number not in scope.slots or (only is not None and number not in only):
             continue
@@ -76,7 +77,7 @@ def _is_query(node: exp.Expr) -> bool:
 def _bind_parenthesised(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
     """``(a JOIN b ON …)``"""
     sql = bind_relation(node.this, scope, planner, ctes)
-    sql = _bind_joins(sql, node.this.args.get("joins") or [], scope, planner, ctes)
+    sql = bind_joins(sql, node.this.args.get("joins") or [], scope, planner, ctes)
     if node.args.get("alias") is not None:
         raise not_supported("An alias of a join in parentheses", span_of(node.args["alias"]))
     return f"({sql})"
@@ -96,7 +97,7 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         from bergsql.engine.plan.table_functions import bind_table_function
 
         return bind_table_function(node, scope, planner, ctes)
-    _refuse_parts(node, _TABLE_PARTS)
+    refuse_parts(node, _TABLE_PARTS)
     parts = table_parts(node)
     alias, names = alias_of(node)
     span = table_name_span(node)
@@ -116,11 +117,10 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
 
 _TABLE_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "version"})
 _SUBQUERY_PARTS = frozenset({"this", "alias", "joins", "order", "limit", "offset", "with_", "sort", "cluster"})
-_JOIN_PARTS = frozenset({"this", "on", "using", "side", "kind", "method"})
 _FORMS = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY", "match_condition": "ASOF JOIN"}
 
 
-def _refuse_parts(node: exp.Expr, known: frozenset[str]) -> None:
+def refuse_parts(node: exp.Expr, known: frozenset[str]) -> None:
     """A part that nobody here reads would be ignored without a word: refuse it."""
     for part, value in node.args.items():
         if value and part not in known:
@@ -250,7 +250,7 @@ def _bind_subquery(
     from bergsql.engine.plan.select import bind_query
 
     if isinstance(node, exp.Subquery):
-        _refuse_parts(node, _SUBQUERY_PARTS)
+        refuse_parts(node, _SUBQUERY_PARTS)
     alias, names = alias_of(node)
     bare = node if isinstance(node, exp.Subquery) else query
     bound: BoundQuery
@@ -274,73 +274,15 @@ def _bind_subquery(
 # --- joins ------------------------------------------------------------------------------------------------------------
 
 
-def _bind_joins(sql: str, joins: list[exp.Expr], scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+def bind_joins(sql: str, joins: list[exp.Expr], scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    """``sql`` joined to each of ``joins``."""
+    if not joins:
+        return sql
+    from bergsql.engine.plan.join_clause import bind_join
+
     for join in joins:
-        sql = _bind_join(sql, join, scope, planner, ctes)
+        sql = bind_join(sql, join, scope, planner, ctes)
     return sql
-
-
-def _bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
-    _refuse_parts(join, _JOIN_PARTS)
-    kind = join_kind(join)
-    before = list(scope.sources)
-    left_slots = set(scope.slots)
-    left_columns = scope.all_columns()
-    right = bind_relation(join.this, scope, planner, ctes)
-    nested = join.this.args.get("joins") or []
-    right = _bind_joins(right, nested, scope, planner, ctes) if nested else right
-    right_slots = scope.slots - left_slots
-    on, using = join.args.get("on"), join.args.get("using") or []
-    added = scope.sources[len(before) :]
-    if join.args.get("method") == "NATURAL":
-        names = [c.name for c in left_columns]
-        using = [
-            exp.to_identifier(c.name) for s in added for c in s.columns if any(scope.same(c.name, n) for n in names)
-        ]
-    if scope.star is not None and not using:
-        scope.star = [*left_columns, *(c for s in added for c in s.columns)]
-    clause = ""
-    if using:
-        clause = " ON " + bind_using(
-            [u.this if isinstance(u, exp.Column) else u for u in using], kind, left_columns, added, scope, planner
-        )
-    elif on is not None:
-        context = Context(planner, scope, "ON", ctes, aggregates_allowed=False, windows_allowed=False)
-        bound = condition(_bind_on(on, context), context, on, "ON")
-        push(planner, scope, bound, JOINS[kind].pushes(left_slots, right_slots))
-        clause = f" ON {bound.sql}"
-    elif kind not in ("CROSS",) and JOINS[kind].needs_condition:
-        kind = "CROSS" if kind == "INNER" else kind
-        clause = "" if kind == "CROSS" else " ON TRUE"
-    if clause and kind == "CROSS":
-        kind = "INNER"
-    _pad(planner, kind, left_slots, right_slots)
-    if kind in ("SEMI", "ANTI"):
-        del scope.sources[len(before) :]  # the right side is not seen outside
-        scope.star = left_columns if scope.star is not None else None
-    if kind in ("RIGHT", "FULL") or kind == "LEFT":
-        _mark_nullable(scope, before, added, kind)
-    return f"{left} {JOINS[kind].sql} {right}{clause}"
-
-
-def _bind_on(node: exp.Expr, context: Context) -> Bound:
-    from bergsql.engine.plan.expressions import bind
-
-    return bind(node, context)
-
-
-def _pad(planner: Planner, kind: str, left: set[int], right: set[int]) -> None:
-    padded = {"LEFT": right, "RIGHT": left, "FULL": left | right}.get(kind, set())
-    for number in padded:
-        planner.slots[number].padded = True
-
-
-def _mark_nullable(scope: Scope, before: list[Source], added: list[Source], kind: str) -> None:
-    for source in [*(added if kind in ("LEFT", "FULL") else []), *(before if kind in ("RIGHT", "FULL") else [])]:
-        for column in source.columns:
-            column.nullable = True
-    if scope.star is not None:
-        scope.star = [replace(c, nullable=True) for c in scope.star]
 
 
 # --- lateral ----------------------------------------------------------------------------------------------------------

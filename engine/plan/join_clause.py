@@ -1,0 +1,75 @@
+"""One JOIN of a FROM clause: both sides, its condition, and what it makes nullable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from bergsql.engine.plan.comparison import condition
+from bergsql.engine.plan.context import Context, Cte, Planner
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.from_clause import bind_joins, bind_relation, push, refuse_parts
+from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
+from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.scope import Scope, Source
+
+_JOIN_PARTS = frozenset({"this", "on", "using", "side", "kind", "method"})
+
+
+def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    """``left`` joined to one more relation, whose columns join ``scope``."""
+    refuse_parts(join, _JOIN_PARTS)
+    kind = join_kind(join)
+    before = list(scope.sources)
+    left_slots = set(scope.slots)
+    left_columns = scope.all_columns()
+    right = bind_relation(join.this, scope, planner, ctes)
+    nested = join.this.args.get("joins") or []
+    right = bind_joins(right, nested, scope, planner, ctes) if nested else right
+    right_slots = scope.slots - left_slots
+    on, using = join.args.get("on"), join.args.get("using") or []
+    added = scope.sources[len(before) :]
+    if join.args.get("method") == "NATURAL":
+        names = [c.name for c in left_columns]
+        using = [
+            exp.to_identifier(c.name) for s in added for c in s.columns if any(scope.same(c.name, n) for n in names)
+        ]
+    if scope.star is not None and not using:
+        scope.star = [*left_columns, *(c for s in added for c in s.columns)]
+    clause = ""
+    if using:
+        clause = " ON " + bind_using(
+            [u.this if isinstance(u, exp.Column) else u for u in using], kind, left_columns, added, scope, planner
+        )
+    elif on is not None:
+        context = Context(planner, scope, "ON", ctes, aggregates_allowed=False, windows_allowed=False)
+        bound = condition(bind(on, context), context, on, "ON")
+        push(planner, scope, bound, JOINS[kind].pushes(left_slots, right_slots))
+        clause = f" ON {bound.sql}"
+    elif kind not in ("CROSS",) and JOINS[kind].needs_condition:
+        kind = "CROSS" if kind == "INNER" else kind
+        clause = "" if kind == "CROSS" else " ON TRUE"
+    if clause and kind == "CROSS":
+        kind = "INNER"
+    _pad(planner, kind, left_slots, right_slots)
+    if kind in ("SEMI", "ANTI"):
+        del scope.sources[len(before) :]  # the right side is not seen outside
+        scope.star = left_columns if scope.star is not None else None
+    if kind in ("RIGHT", "FULL") or kind == "LEFT":
+        _mark_nullable(scope, before, added, kind)
+    return f"{left} {JOINS[kind].sql} {right}{clause}"
+
+
+def _pad(planner: Planner, kind: str, left: set[int], right: set[int]) -> None:
+    padded = {"LEFT": right, "RIGHT": left, "FULL": left | right}.get(kind, set())
+    for number in padded:
+        planner.slots[number].padded = True
+
+
+def _mark_nullable(scope: Scope, before: list[Source], added: list[Source], kind: str) -> None:
+    for source in [*(added if kind in ("LEFT", "FULL") else []), *(before if kind in ("RIGHT", "FULL") else [])]:
+        for column in source.columns:
+            column.nullable = True
+    if scope.star is not None:
+        scope.star = [replace(c, nullable=True) for c in scope.star]
