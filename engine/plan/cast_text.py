@@ -14,14 +14,24 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
 
 BLANKS = "[\\x00-\\x20]*"
-_INTEGER = f"'^{BLANKS}([+-]?[0-9]+)(?:\\.[0-9]*)?{BLANKS}$'"
-_NUMBER = (
-    f"'^{BLANKS}([+-]?(?:(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN][aA][nN]|"
-    f"[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)){BLANKS}$'"
+
+
+def _pattern(inner: str) -> str:
+    """A regular expression as a SQL string: ``inner`` (its first group is what is read) with blanks around."""
+    return f"'^{BLANKS}{inner}{BLANKS}$'"
+
+
+_INTEGER = _pattern(r"([+-]?[0-9]+)(?:\.[0-9]*)?")
+_FRACTION = _pattern(r"[+-]?\.[0-9]*")
+_NUMBER = _pattern(
+    r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?))"
 )
-_DAY = f"'^{BLANKS}([0-9]{{4,7}}-[0-9]{{1,2}}-[0-9]{{1,2}})(?:[ T].*)?{BLANKS}$'"
-_SHORT_DAY = f"'^{BLANKS}([0-9]{{4,7}}(?:-[0-9]{{1,2}})?){BLANKS}$'"
-_STAMP = f"'^{BLANKS}[0-9]{{4,7}}-[0-9]{{1,2}}-[0-9]{{1,2}}(?:[ T].*)?{BLANKS}$'"
+_TRUE = _pattern("(?i:t|true|y|yes|1)")
+_FALSE = _pattern("(?i:f|false|n|no|0)")
+_YEAR, _MONTH = _pattern("([0-9]{4,7})"), _pattern("([0-9]{4,7}-[0-9]{1,2})")
+_DAY = _pattern("([0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2})(?:[ T].*)?")
+_STAMP = _pattern("([0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*?)?)")
+_TIME = _pattern(r"([0-9]{1,2}(?::[0-9]{1,2})?(?::[0-9]{1,2}(?:\.[0-9]+)?)?)")
 
 
 def from_text(sql: str, to: DataType, *, strict: bool) -> str | None:
@@ -44,30 +54,36 @@ def quoted_text(sql: str) -> str:
 
 
 def _reader(sql: str, to: DataType) -> str | None:
+    """SQL that reads the text, NULL where it does not read. DuckDB's own casts read more: ``1_000``, ``1e3`` …"""
     kind = to.kind
     if kind in INTEGERS:
-        # DuckDB also reads '1e3', '1_000' and rounds '1.9'.
-        return f"TRY_CAST(regexp_extract({sql}, {_INTEGER}, 1) AS {SQL_NAMES[kind]})"
+        name = SQL_NAMES[kind]
+        return let(
+            sql,
+            lambda x: (
+                f"coalesce(TRY_CAST(regexp_extract({x}, {_INTEGER}, 1) AS {name}), "
+                f"CASE WHEN regexp_matches({x}, {_FRACTION}) THEN CAST(0 AS {name}) END)"
+            ),
+        )
     if kind in FLOATS or kind is Kind.DECIMAL:
         return f"TRY_CAST(regexp_extract({sql}, {_NUMBER}, 1) AS {duckdb_name(to)})"
     if kind is Kind.BOOLEAN:
-        return (
-            f"CASE WHEN lower(trim({sql})) IN ('t', 'true', 'y', 'yes', '1') THEN TRUE "
-            f"WHEN lower(trim({sql})) IN ('f', 'false', 'n', 'no', '0') THEN FALSE END"
-            if len(sql) < 200
-            else let(sql, lambda x: str(_reader(x, to)))
+        return let(
+            sql,
+            lambda x: (
+                f"CASE WHEN regexp_matches({x}, {_TRUE}) THEN TRUE WHEN regexp_matches({x}, {_FALSE}) THEN FALSE END"
+            ),
         )
     if kind is Kind.DATE:
-        return let(sql, lambda x: f"TRY_CAST({_whole_day(x, f'regexp_extract({x}, {_DAY}, 1)')} AS DATE)")
+        return let(sql, lambda x: f"TRY_CAST({_whole_day(x, _DAY)} AS DATE)")
     if kind in STAMPS:
-        guarded = f"CASE WHEN regexp_matches({{0}}, {_STAMP}) THEN trim({{0}}) END"
         from bergsql.engine.plan.casts import cut_fraction
 
         whole = DataType(kind, 9 if (to.precision or 6) > 6 else 6)
-        read = let(sql, lambda x: f"TRY_CAST({_whole_day(x, guarded.format(x))} AS {duckdb_name(to)})")
+        read = let(sql, lambda x: f"TRY_CAST({_whole_day(x, _STAMP)} AS {duckdb_name(to)})")
         return cut_fraction(read, whole, to)
     if kind is Kind.TIME:
-        return f"TRY_CAST(trim({sql}) AS {duckdb_name(to)})"
+        return f"TRY_CAST(regexp_extract({sql}, {_TIME}, 1) AS {duckdb_name(to)})"
     if kind in (Kind.BYTES, Kind.BINARY):
         return f"encode({sql})"
     if kind is Kind.UUID:
@@ -75,11 +91,12 @@ def _reader(sql: str, to: DataType) -> str | None:
     return None
 
 
-def _whole_day(x: str, otherwise: str) -> str:
-    """``2024`` and ``2024-05`` are days too."""
+def _whole_day(x: str, pattern: str) -> str:
+    """The text of a day; ``2024`` and ``2024-05`` are days too."""
     return (
-        f"CASE WHEN regexp_matches({x}, {_SHORT_DAY}) THEN trim({x}) || "
-        f"CASE WHEN contains({x}, '-') THEN '-01' ELSE '-01-01' END ELSE {otherwise} END"
+        f"CASE WHEN regexp_matches({x}, {pattern}) THEN regexp_extract({x}, {pattern}, 1) "
+        f"WHEN regexp_matches({x}, {_MONTH}) THEN regexp_extract({x}, {_MONTH}, 1) || '-01' "
+        f"WHEN regexp_matches({x}, {_YEAR}) THEN regexp_extract({x}, {_YEAR}, 1) || '-01-01' END"
     )
 
 

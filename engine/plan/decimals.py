@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 
 _BIGINT_DIGITS = 18
 _HUGEINT_DIGITS = 37
+_LONG = 200
+"""Characters from which on an operand that would be written twice is bound to a variable instead."""
 
 Operand = tuple[Bound, DataType]
 """A bound number and the decimal type that it counts as."""
+Term = tuple[str, DataType]
+"""The same as SQL."""
 
 
 def decimal_operation(symbol: str, a: Operand, b: Operand, type_: DataType, context: Context) -> str:
     """SQL of ``a symbol b``, a decimal of ``type_``."""
-    volatile = a[0].volatile or b[0].volatile
-    if symbol in "+-":
-        return _checked(f"({_sql(a)} {symbol} {_sql(b)})", a, b, type_, volatile)
-    if symbol == "*":
-        return _product(a, b, type_, volatile)
+    if symbol in "+-*":
+        work = _sum if symbol in "+-" else _product
+        dear = a[0].volatile or b[0].volatile or max(len(a[0].sql), len(b[0].sql)) > _LONG
+        if (type_.precision or 0) < MAX_DIGITS or not dear:
+            return work(symbol, (_sql(a), a[1]), (_sql(b), b[1]), type_)
+        # What may need more than 38 digits is written several times, and tried: TRY takes no volatile operand.
+        return let_all([_sql(a), _sql(b)], lambda v: work(symbol, (v[0], a[1]), (v[1], b[1]), type_))
     zero = b[0].constant
     if isinstance(zero, int | float) or (zero is not None and b[0].is_constant):
         nonzero = bool(zero)
@@ -60,28 +66,28 @@ def _sql(operand: Operand) -> str:
     return bound.sql if bound.type.kind is Kind.DECIMAL else _cast(bound.sql, type_)
 
 
-def _checked(sql: str, a: Operand, b: Operand, type_: DataType, volatile: bool) -> str:
+def _sum(symbol: str, a: Term, b: Term, type_: DataType) -> str:
     """A sum whose scale may have to shrink, and which may have too many digits: NULL then, in both flavours."""
-    digits = type_.precision or 0
-    scale = max(a[1].scale or 0, b[1].scale or 0)
-    if digits < MAX_DIGITS:
-        return _cast(sql, type_)
-    if scale == type_.scale and not volatile:
-        return f"TRY(CAST({sql} AS {_name(type_)}))"
-    return f"TRY_CAST({sql} AS {_name(type_)})"
-
-
-def _product(a: Operand, b: Operand, type_: DataType, volatile: bool) -> str:
-    scale = (a[1].scale or 0) + (b[1].scale or 0)
-    plain = f"({_sql(a)} * {_sql(b)})"
+    plain = f"({a[0]} {symbol} {b[0]})"
     if (type_.precision or 0) < MAX_DIGITS:
         return _cast(plain, type_)
-    approximate = f"TRY_CAST(CAST({_sql(a)} AS DOUBLE) * CAST({_sql(b)} AS DOUBLE) AS {_name(type_)})"
-    if scale > MAX_DIGITS or volatile:
+    return f"TRY({_cast(plain, type_)})"
+
+
+def _product(symbol: str, a: Term, b: Term, type_: DataType) -> str:
+    digits = (a[1].precision or 0) + (b[1].precision or 0)
+    left = a[0]
+    if digits > _BIGINT_DIGITS and max(a[1].precision or 0, b[1].precision or 0) <= _BIGINT_DIGITS:
+        # DuckDB multiplies two decimals of up to 18 digits in 64 bits, and raises where the product needs more.
+        left = f"CAST({left} AS DECIMAL({_BIGINT_DIGITS + 1},{a[1].scale or 0}))"
+    plain = _cast(f"({left} {symbol} {b[0]})", type_)
+    if (type_.precision or 0) < MAX_DIGITS:
+        return plain
+    approximate = f"TRY_CAST(CAST({a[0]} AS DOUBLE) * CAST({b[0]} AS DOUBLE) AS {_name(type_)})"
+    scale = (a[1].scale or 0) + (b[1].scale or 0)
+    if scale > MAX_DIGITS:
         return approximate
-    if scale == type_.scale:
-        return f"TRY({_cast(plain, type_)})"
-    return f"coalesce(TRY({_cast(plain, type_)}), {approximate})"
+    return f"TRY({plain})" if scale == type_.scale else f"coalesce(TRY({plain}), {approximate})"
 
 
 def _guarded(dividend: str, divisor: str, nonzero: bool, context: Context, body: Callable[[str, str], str]) -> str:
@@ -98,7 +104,7 @@ def _guarded(dividend: str, divisor: str, nonzero: bool, context: Context, body:
     return let_all([dividend, divisor], made)
 
 
-def _quotient(a: tuple[str, DataType], b: tuple[str, DataType], type_: DataType) -> str:
+def _quotient(a: Term, b: Term, type_: DataType) -> str:
     """Long division of the digits as whole numbers: the quotient, then so many digits more at a time as fit."""
     (n, x), (d, y) = a, b
     wide = (x.precision or 0) > _BIGINT_DIGITS or (y.precision or 0) > _BIGINT_DIGITS - 3
@@ -107,7 +113,8 @@ def _quotient(a: tuple[str, DataType], b: tuple[str, DataType], type_: DataType)
         return f"TRY_CAST(CAST({n} AS DOUBLE) / CAST({d} AS DOUBLE) AS {_name(type_)})"
     name = "HUGEINT" if wide else "BIGINT"
     more = (type_.scale or 0) - (x.scale or 0) + (y.scale or 0)
-    return _long_division(_digits(n, x, name), _digits(d, y, name), more, chunk, type_)
+    quotient = _long_division(_digits(n, x, name), _digits(d, y, name), more, chunk, type_)
+    return f"TRY({quotient})" if wide else quotient  # a quotient of more than 38 digits is NULL
 
 
 def _digits(sql: str, type_: DataType, name: str) -> str:
@@ -115,7 +122,9 @@ def _digits(sql: str, type_: DataType, name: str) -> str:
     scale = type_.scale or 0
     if not scale:
         return f"CAST({sql} AS {name})"
-    width = min((type_.precision or MAX_DIGITS) + scale, MAX_DIGITS)
+    width = (type_.precision or MAX_DIGITS) + scale
+    if width > MAX_DIGITS:  # moving the point could overflow: by its text
+        return f"CAST(replace(CAST({sql} AS VARCHAR), '.', '') AS HUGEINT)"
     return f"CAST(CAST({sql} AS DECIMAL({width},{scale})) * {10**scale} AS {name})"
 
 

@@ -90,7 +90,7 @@ def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergEr
     """What DuckDB raised, as one sentence; with the place of the word it is about, when the query shows it once."""
     text = str(error)
     if FAILURE_MARK in text:
-        message = text.split(FAILURE_MARK, 1)[1].split("\n", 1)[0]
+        message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
         return BergError(ErrorCode.EXECUTION, message, span=_find_quoted(message, plan))
     first = _first_line(text)
     for pattern, code, message_of in _RULES:
