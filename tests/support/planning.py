@@ -87,8 +87,8 @@ def ask(sql: str, flavour: Flavour, tables: Tables | None = None) -> Answer:
         chunks = converted(iter([duck.fetchall()]), [t for t in types if t])
         rows = [[as_json(v, t) for v, t in zip(row, types, strict=True) if t] for chunk in chunks for row in chunk]
     _check_types(described, [t for t in types if t], sql)
-    name = spark_name if flavour is SPARK else flink_name
-    return Answer([c.name for c in planned.columns], [name(t) for t in types if t], rows)
+    written = spark_name if flavour is SPARK else flink_name
+    return Answer([c.name for c in planned.columns], [written(t) for t in types if t], rows)
 
 
 def _check_types(described: list[str], planned: list[DataType], sql: str) -> None:
