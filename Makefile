@@ -49,10 +49,10 @@ imports: venv ## Imports run shell, engine, catalog, never back
 check: lint types imports
 
 test: check spark ## All checks and tests with bounded seeds, interop with the real Spark included
-	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) --dist loadgroup -m 'not long' --cov --cov-report=term:skip-covered
+	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered
 
 test-long: check spark ## The same with all seeds
-	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS)
 
 rewrite: venv ## Write what is printed into FILES=tests/sql/x.test, to be read over
 	$(BIN)/python -m tests.sqltest --rewrite $(FILES)

@@ -1,12 +1,22 @@
-"""Fixtures for the tests that run the real command line."""
+"""Fixtures for the tests that run the real command line, and how tests are dealt to several workers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.berg import Berg, fresh_berg
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
+
+ONE_BY_ONE = ("tests/crash/", "tests/scenarios/test_flink_tour.py", "tests/scenarios/test_spark_tour.py")
+"""Tests that take long and share nothing: any worker may take any of them."""
+ONE_SPARK = "tests/interop/"
+ALONE = "tests/interop/test_reference_tables.py"
 
 
 @pytest.fixture
@@ -14,3 +24,19 @@ def berg() -> Iterator[Berg]:
     """A bergsql with empty home and warehouse."""
     with fresh_berg() as fresh:
         yield fresh
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """One worker for all that needs the real Spark, which is started once; the rest goes by files."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(ONE_BY_ONE):
+                return nodeid
+            if nodeid.startswith(ONE_SPARK) and not nodeid.startswith(ALONE):
+                return ONE_SPARK
+            return nodeid.partition("::")[0]
+
+    return Scheduling(config, log)

@@ -30,7 +30,7 @@ from bergsql.catalog.metadata.updates import (
 from tests.interop.conftest import Both
 from tests.support.spark import Spark
 
-pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.interop
 
 NAMESPACE = ("api",)
 

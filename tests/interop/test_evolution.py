@@ -7,7 +7,7 @@ import pytest
 from tests.interop.conftest import Both
 from tests.support.oracle import as_multiset
 
-pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.interop
 
 
 def agree(both: Both, query: str, rows: list[list[object]], dialect: str = "spark") -> None:

@@ -8,7 +8,7 @@ from tests.interop.conftest import Both
 from tests.interop.partition_cases import CASES, PartitionCase
 from tests.support.oracle import as_multiset
 
-pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.interop
 OURS, THEIRS = "ours", "theirs"
 
 

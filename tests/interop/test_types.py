@@ -9,7 +9,7 @@ import pytest
 from tests.interop.conftest import Both
 from tests.support.oracle import as_multiset
 
-pytestmark = [pytest.mark.interop, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.interop
 
 SPARK_COLUMNS = """
   id int, b boolean, ti tinyint, si smallint, l bigint, f float, d double, d5 decimal(5,1), d18 decimal(18,6), d38 decimal(38,10),
