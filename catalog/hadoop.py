@@ -8,7 +8,8 @@ from uuid import uuid4
 
 from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.hadoop_commit import commit_version, publish_version, refuse_metadata_path, same_place
+from bergsql.catalog.hadoop_commit import commit_version, refuse_metadata_path, same_place
+from bergsql.catalog.hadoop_publish import publish_version
 from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_table, metadata_dir, newest
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata_cache import MetadataCache
@@ -126,14 +127,18 @@ class HadoopCatalog(Catalog):
         self._check_location(ident, metadata, location)
         refuse_metadata_path(metadata)
         taken = BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
-        if self.table_exists(ident):
-            raise taken
+
+        def check() -> None:
+            if self.table_exists(ident):
+                raise taken
+
+        check()
         if ident.namespace and holds_table(self._storage, self._place(ident.namespace)):
             raise self.namespace_not_found(ident.namespace)
         self._make_dirs((*ident.namespace, ident.name, "metadata"))
         first = MetadataFile(1, f"{metadata_dir(location)}/{file_name(1, gzipped=False)}")
         try:
-            publish_version(self._storage, self._cache, metadata, first, location)
+            publish_version(self._storage, self._cache, metadata, first, location, check)
         except FileExists:
             raise taken from None
         return LoadedTable(ident, metadata, first.location, self.name)

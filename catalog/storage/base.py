@@ -58,7 +58,10 @@ class Storage(Protocol):
         ...
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write or overwrite a small file atomically; after a crash it may be old, new or, without a sync, empty."""
+        """Write or overwrite a small file atomically; after a crash it may be old, new or, without a sync, empty.
+
+        Its directory is not made: without it, it is FileMissing.
+        """
         ...
 
     def exists(self, path: str) -> bool:

@@ -76,7 +76,7 @@ class LocalStorage:
         local = strip_scheme(path)
         staged = f"{local}.{uuid4().hex}.tmp"
         try:
-            self.write_new(staged, data, fsync=False)
+            self.write_new(staged, data, fsync=False, make_dirs=False)
             with _errors_of(path, "write"):
                 Path(staged).replace(local)
         except BaseException:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,23 @@ from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.partition import UNPARTITIONED
 from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.types import NestedField, parse_type
-from bergsql.catalog.metadata.updates import SetLocation, SetProperties, new_table_metadata
+from bergsql.catalog.metadata.updates import (
+    AddSnapshot,
+    SetLocation,
+    SetProperties,
+    SetSnapshotRef,
+    TableUpdate,
+    new_table_metadata,
+)
 from bergsql.catalog.storage.local import LocalStorage
 from tests.support.shared import ROOT
 
 IDENT = TableIdent(("db",), "t")
 SCHEMA = Schema(0, (NestedField(1, "id", parse_type("int"), required=False),))
+KEEP_ONE = {"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"}
 COMMITTER = ROOT / "tests" / "support" / "committer.py"
 
 
@@ -122,10 +133,7 @@ class Overtaken(LocalStorage):
 @pytest.mark.parametrize("commits", [1, 2, 3, 5])
 def test_a_late_version_never_lands_behind_others(tmp_path: Path, commits: int) -> None:
     # With a log of one, the name of the version after the base is free again when three others went by.
-    catalog = created(
-        tmp_path,
-        **{"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"},
-    )
+    catalog = created(tmp_path, **KEEP_ONE)
     slow = HadoopCatalog("slow", str(tmp_path))
     base = slow.load_table(IDENT)
     slow._storage = Overtaken(catalog, commits)
@@ -139,6 +147,81 @@ def test_a_late_version_never_lands_behind_others(tmp_path: Path, commits: int) 
     assert sorted(numbered) == [f"v{commits}.metadata.json", f"v{commits + 1}.metadata.json"]
 
 
+class Outrun(LocalStorage):
+    """A storage under which others commit behind its publication, and delete the head that it then looks for."""
+
+    def __init__(self, catalog: HadoopCatalog, behind: int, heads: int) -> None:
+        self.catalog = catalog
+        self.behind = behind
+        self.heads = heads
+
+    def publish(self, staged: str, path: str) -> None:
+        super().publish(staged, path)
+        for n in range(self.behind):
+            set_property(self.catalog, f"behind-{n}")
+
+    def list(self, path: str) -> Iterator[tuple[str, bool]]:
+        found = list(super().list(path))
+        if self.heads:
+            self.heads -= 1
+            for n in range(3):
+                set_property(self.catalog, f"head-{self.heads}-{n}")
+        return iter(found)
+
+
+def snapshot_on(table: LoadedTable, snapshot_id: int) -> list[TableUpdate]:
+    """The updates of a commit that adds an (empty) snapshot."""
+    m = table.metadata
+    summary = {"operation": "append"}
+    number = m.last_sequence_number + 1
+    added = Snapshot(snapshot_id, m.current_snapshot_id, number, m.last_updated_ms, "none.avro", summary, 0)
+    return [AddSnapshot(added), SetSnapshotRef("main", SnapshotRef(snapshot_id))]
+
+
+@pytest.mark.parametrize(("behind", "heads"), [(1, 0), (3, 0), (3, 1), (2, 3)])
+def test_a_version_that_others_built_on_is_no_conflict(tmp_path: Path, behind: int, heads: int) -> None:
+    others = created(tmp_path, **KEEP_ONE)
+    writer = HadoopCatalog("writer", str(tmp_path))
+    base = writer.load_table(IDENT)
+    writer._storage = Outrun(others, behind, heads)
+    done = writer.commit(base, snapshot_on(base, 7))
+    assert version(done) == 2
+    table = HadoopCatalog("fresh", str(tmp_path)).load_table(IDENT)
+    assert [s.snapshot_id for s in table.metadata.snapshots] == [7]
+    assert version(table) == 2 + behind + 3 * heads
+    assert (metadata_of(tmp_path) / "version-hint.text").read_text() == str(version(table))
+
+
+def test_a_version_that_left_no_trace_is_an_unknown_outcome(tmp_path: Path) -> None:
+    others = created(tmp_path, **KEEP_ONE)
+    writer = HadoopCatalog("writer", str(tmp_path))
+    base = writer.load_table(IDENT)
+    writer._storage = Outrun(others, behind=3, heads=1)
+    with pytest.raises(CommitStateUnknown, match=r"Other writers overtook .*/v2\.metadata\.json"):
+        writer.commit(base, [SetProperties({"a": "1"})])
+    assert others.load_table(IDENT).metadata.properties["a"] == "1"
+
+
+def test_a_head_that_is_never_there_is_an_unknown_outcome(tmp_path: Path) -> None:
+    others = created(tmp_path, **KEEP_ONE)
+    writer = HadoopCatalog("writer", str(tmp_path))
+    base = writer.load_table(IDENT)
+    writer._storage = Outrun(others, behind=3, heads=1000)
+    with pytest.raises(CommitStateUnknown):
+        writer.commit(base, snapshot_on(base, 7))
+    assert [s.snapshot_id for s in others.load_table(IDENT).metadata.snapshots] == [7]
+
+
+@pytest.mark.parametrize("most", ["2", "100"])
+def test_a_version_that_fell_out_of_the_log_is_no_conflict(tmp_path: Path, most: str) -> None:
+    others = created(tmp_path, **{"write.metadata.previous-versions-max": most})
+    writer = HadoopCatalog("writer", str(tmp_path))
+    base = writer.load_table(IDENT)
+    writer._storage = Outrun(others, behind=5, heads=0)
+    assert version(writer.commit(base, [SetProperties({"a": "1"})])) == 2
+    assert others.load_table(IDENT).metadata.properties["a"] == "1"
+
+
 class Interrupted(LocalStorage):
     """A storage in which Ctrl-C arrives at a step of the publication."""
 
@@ -147,6 +230,10 @@ class Interrupted(LocalStorage):
 
     def publish(self, staged: str, path: str) -> None:
         if self.step == "before":
+            raise KeyboardInterrupt
+        if self.step == "named":
+            # The name is given, the staged one not yet taken away.
+            os.link(staged, path)
             raise KeyboardInterrupt
         super().publish(staged, path)
         if self.step == "after":
@@ -159,7 +246,7 @@ class Interrupted(LocalStorage):
         super().replace(path, data)
 
 
-@pytest.mark.parametrize("step", ["after", "hint"])
+@pytest.mark.parametrize("step", ["named", "after", "hint"])
 def test_ctrl_c_after_the_publication_is_too_late(tmp_path: Path, step: str) -> None:
     catalog = created(tmp_path)
     base = catalog.load_table(IDENT)
@@ -167,6 +254,8 @@ def test_ctrl_c_after_the_publication_is_too_late(tmp_path: Path, step: str) -> 
     done = catalog.commit(base, [SetProperties({"a": "1"})])
     assert version(done) == 2
     assert (metadata_of(tmp_path) / "version-hint.text").read_text() == "2"
+    names = sorted(p.name for p in metadata_of(tmp_path).iterdir())
+    assert names == ["v1.metadata.json", "v2.metadata.json", "version-hint.text"]
 
 
 def test_ctrl_c_before_the_publication_leaves_nothing(tmp_path: Path) -> None:
@@ -185,18 +274,22 @@ class Failing(LocalStorage):
         self.step = step
 
     def publish(self, staged: str, path: str) -> None:
+        if self.step == "named":
+            os.link(staged, path)
         if self.step == "after":
             super().publish(staged, path)
         raise BergError(ErrorCode.IO, "the disk broke")
 
 
-def test_a_failure_after_the_publication_is_an_unknown_outcome(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["named", "after"])
+def test_a_failure_after_the_publication_is_an_unknown_outcome(tmp_path: Path, step: str) -> None:
     catalog = created(tmp_path)
     base = catalog.load_table(IDENT)
-    catalog._storage = Failing("after")
+    catalog._storage = Failing(step)
     with pytest.raises(CommitStateUnknown, match="the disk broke"):
         catalog.commit(base, [SetProperties({"a": "1"})])
     assert catalog.load_table(IDENT).metadata.properties["a"] == "1"
+    assert not list(metadata_of(tmp_path).glob("*.tmp"))
 
 
 def test_a_failure_before_the_publication_is_certain(tmp_path: Path) -> None:
@@ -240,6 +333,11 @@ class Dropped(LocalStorage):
             self.catalog.drop_table(IDENT)
         super().publish(staged, path)
 
+    def replace(self, path: str, data: bytes) -> None:
+        if self.step == "replace":
+            self.catalog.drop_table(IDENT)
+        super().replace(path, data)
+
 
 @pytest.mark.parametrize("step", ["write_new", "publish"])
 def test_a_commit_does_not_bring_a_dropped_table_back(tmp_path: Path, step: str) -> None:
@@ -250,6 +348,60 @@ def test_a_commit_does_not_bring_a_dropped_table_back(tmp_path: Path, step: str)
     with pytest.raises(CommitConflict, match="was dropped meanwhile"):
         writer.commit(base, [SetProperties({"a": "1"})])
     assert not (tmp_path / "db" / "t").exists()
+
+
+def test_a_hint_does_not_bring_a_dropped_table_back(tmp_path: Path) -> None:
+    catalog = created(tmp_path)
+    writer = HadoopCatalog("writer", str(tmp_path))
+    base = writer.load_table(IDENT)
+    writer._storage = Dropped(catalog, "replace")
+    assert version(writer.commit(base, [SetProperties({"a": "1"})])) == 2  # the commit came first, then the drop
+    assert catalog.list_namespaces(("db",)) == []
+    catalog.drop_namespace(("db",), cascade=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+class MadeAnew(Dropped):
+    """A storage under which the table is dropped at a step, and another one made in its place."""
+
+    def write_new(self, path: str, data: bytes, *, fsync: bool = True, make_dirs: bool = True) -> None:
+        if self.step == "write_new":
+            self.catalog.drop_table(IDENT)
+            created(Path(self.catalog.warehouse), anew="1")
+        LocalStorage.write_new(self, path, data, fsync=fsync, make_dirs=make_dirs)
+
+    def publish(self, staged: str, path: str) -> None:
+        LocalStorage.publish(self, staged, path)
+        if self.step == "published":
+            self.catalog.drop_table(IDENT)
+            created(Path(self.catalog.warehouse), anew="1")
+            for n in range(3):
+                set_property(self.catalog, f"k{n}")
+
+
+def test_a_commit_does_not_go_to_a_table_made_anew(tmp_path: Path) -> None:
+    catalog = created(tmp_path)
+    writer = HadoopCatalog("writer", str(tmp_path))
+    base = writer.load_table(IDENT)
+    writer._storage = MadeAnew(catalog, "write_new")
+    with pytest.raises(CommitConflict):
+        writer.commit(base, [SetProperties({"a": "1"})])
+    assert "anew" in catalog.load_table(IDENT).metadata.properties
+    assert sorted(p.name for p in metadata_of(tmp_path).iterdir()) == ["v1.metadata.json", "version-hint.text"]
+
+
+def test_a_commit_leaves_alone_the_table_that_was_made_behind_it(tmp_path: Path) -> None:
+    catalog = created(tmp_path, **KEEP_ONE)
+    base = [set_property(catalog, f"old-{n}") for n in range(2)][-1]
+    writer = HadoopCatalog("writer", str(tmp_path))
+    writer.load_table(IDENT)
+    writer._storage = MadeAnew(catalog, "published")
+    # v4 drops v2 from its log, and by then there is another v2.
+    assert version(writer.commit(base, [SetProperties({"a": "1"})])) == 4
+    names = sorted(p.name for p in metadata_of(tmp_path).iterdir())
+    assert names == [*(f"v{n}.metadata.json" for n in range(1, 5)), "version-hint.text"]
+    for reader in (writer, catalog, HadoopCatalog("fresh", str(tmp_path))):
+        assert "anew" in reader.load_table(IDENT).metadata.properties
 
 
 def test_updates_that_change_nothing_make_no_version(tmp_path: Path) -> None:
@@ -288,10 +440,7 @@ def test_old_versions_are_deleted_when_asked(tmp_path: Path) -> None:
 
 def test_files_of_a_table_that_was_copied_are_not_deleted(tmp_path: Path) -> None:
     original, copy = tmp_path / "one", tmp_path / "two"
-    catalog = created(
-        original,
-        **{"write.metadata.delete-after-commit.enabled": "true", "write.metadata.previous-versions-max": "1"},
-    )
+    catalog = created(original, **KEEP_ONE)
     set_property(catalog, "a")
     subprocess.run(["cp", "-r", str(original), str(copy)], check=True)
     copied = HadoopCatalog("copy", str(copy))
