@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata_cache import MetadataCache
 from bergsql.catalog.options import resolve_env
 from bergsql.catalog.secrets import mask_value
-from bergsql.catalog.storage.base import FileExists, FileMissing, Storage, scheme_of, storage_for
+from bergsql.catalog.storage.base import FileExists, FileMissing, Storage, parent_of, scheme_of, storage_for
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.updates import TableUpdate
@@ -63,7 +64,7 @@ class HadoopCatalog(Catalog):
                 ErrorCode.INVALID,
                 f"Cannot create the database {full_name} with {keys}: a Hadoop catalog keeps no properties of one.",
             )
-        self._make_dirs(namespace)
+        self._make_dir(self._place(namespace))
 
     def drop_namespace(self, namespace: Namespace, cascade: bool = False) -> None:
         if not namespace or not self.namespace_exists(namespace):
@@ -135,12 +136,19 @@ class HadoopCatalog(Catalog):
         check()
         if ident.namespace and holds_table(self._storage, self._place(ident.namespace)):
             raise self.namespace_not_found(ident.namespace)
-        self._make_dirs((*ident.namespace, ident.name, "metadata"))
+        directories = self._levels((*ident.namespace, ident.name, "metadata"))
+        missing = [d for d in directories if not self._storage.is_dir(d)]
         first = MetadataFile(1, f"{metadata_dir(location)}/{file_name(1, gzipped=False)}")
         try:
+            self._make_dir(directories[-1])
             publish_version(self._storage, self._cache, metadata, first, location, check)
-        except FileExists:
-            raise taken from None
+        except BaseException as failure:
+            for directory in reversed(missing):  # or the name of the table would be listed as a database
+                with suppress(BergError):
+                    self._storage.delete_empty_dir(directory)
+            if isinstance(failure, FileExists):
+                raise taken from None
+            raise
         return LoadedTable(ident, metadata, first.location, self.name)
 
     def commit(self, base: LoadedTable, updates: Sequence[TableUpdate]) -> LoadedTable:
@@ -150,9 +158,9 @@ class HadoopCatalog(Catalog):
         if not self.table_exists(ident):
             raise self.table_not_found(ident)
         location = self._location(ident)
-        # Renamed first, so that readers and writers never meet half a table.
-        parent, _, name = location.rpartition("/")
-        doomed = f"{parent}/.{name}.dropped-{uuid4().hex}"
+        parent = location.rpartition("/")[0]
+        # Renamed first, so that readers and writers never meet half a table. Not by its name, which may be the longest.
+        doomed = f"{parent}/.dropped-{uuid4().hex}"
         try:
             self._storage.rename(location, doomed)
         except FileMissing:
@@ -189,15 +197,21 @@ class HadoopCatalog(Catalog):
             return []
         return sorted(name for name, is_dir in entries if is_dir and not name.startswith("."))
 
-    def _make_dirs(self, parts: Sequence[str]) -> None:
-        """Make the directories below the warehouse, so that a crash does not take them away again."""
-        places = ["/".join((self.warehouse, *parts[:i])) for i in range(len(parts) + 1)]
-        missing = [p for p in places if not self._storage.is_dir(p)]
-        if not missing:
-            return
-        self._storage.mkdir(places[-1])
-        for place in missing:
-            self._storage.fsync_dir(place.rpartition("/")[0] or "/")
+    def _levels(self, parts: Sequence[str]) -> list[str]:
+        """The warehouse and the directories of ``parts``, each in the one before."""
+        return ["/".join((self.warehouse, *parts[:i])) for i in range(len(parts) + 1)]
+
+    def _make_dir(self, place: str) -> None:
+        """Make a directory, and make it and all above it last: those that others just made may not be synced."""
+        self._storage.mkdir(place)
+        while (above := parent_of(place)) is not None:
+            try:
+                self._storage.fsync_dir(above)
+            except BergError:
+                if len(above) >= len(self.warehouse):
+                    raise
+                return  # What may not even be opened was not made for this table.
+            place = above
 
     def _check_location(self, ident: TableIdent, metadata: TableMetadata, location: str) -> None:
         given = metadata.location

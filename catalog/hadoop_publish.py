@@ -18,7 +18,7 @@ from bergsql.catalog.hadoop_versions import (
 )
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata_cache import MetadataCache
-from bergsql.catalog.storage.base import FileMissing, Storage
+from bergsql.catalog.storage.base import FileMissing, NameTooLong, Storage
 
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 _LOOKS = 20
@@ -51,6 +51,8 @@ def publish_version(
     try:
         try:
             storage.write_new(staged, data, make_dirs=False)
+        except NameTooLong:
+            raise
         except FileMissing:
             raise _dropped(location) from None
         mine = storage.identity(staged)

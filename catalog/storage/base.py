@@ -20,6 +20,14 @@ class FileMissing(BergError):
         self.path = path
 
 
+class NameTooLong(FileMissing):
+    """No file can have this name on its file system, so there is none, and none can be made."""
+
+    def __init__(self, path: str) -> None:
+        BergError.__init__(self, ErrorCode.INVALID, f"The name is too long for the file system: {path}")
+        self.path = path
+
+
 class FileExists(BergError):
     """There is such a file already, and it was not replaced."""
 
@@ -154,11 +162,19 @@ def strip_scheme(location: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def as_uri(path: str, like: str) -> str:
-    """The absolute local ``path`` written as ``like`` is: plain, ``file:/…`` or ``file:///…``."""
-    if not _SCHEME.match(like):
-        return path
-    return f"file://{path}" if like.split(":", 1)[1].startswith("//") else f"file:{path}"
+def parent_of(location: str) -> str | None:
+    """The directory that holds ``location``, spelt as it is; None for a root.
+
+    >>> parent_of("/a/b"), parent_of("file:/a"), parent_of("s3://bucket/a"), parent_of("s3://bucket"), parent_of("/")
+    ('/a', 'file:/', 's3://bucket/', None, None)
+    """
+    m = _SCHEME.match(location)
+    root, path = (m[0], location[m.end() :]) if m else ("", location)
+    if path.startswith("//"):
+        host, slash, path = path[2:].partition("/")
+        root, path = f"{root}//{host}", slash + path
+    path = path.rstrip("/")
+    return root + (path.rpartition("/")[0] or "/") if path else None
 
 
 def storage_for(location: str, options: Mapping[str, str] | None = None) -> Storage:  # noqa: ARG001

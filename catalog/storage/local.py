@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EEXIST, EMLINK, ENOSPC, ENOTEMPTY, ENOTSUP, EPERM, EROFS, EXDEV
+from errno import EACCES, EEXIST, EMLINK, ENAMETOOLONG, ENOSPC, ENOTEMPTY, ENOTSUP, EPERM, EROFS, EXDEV
 from pathlib import Path
+from stat import S_ISDIR
 from time import monotonic, sleep
 from typing import BinaryIO
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.storage.base import FileExists, FileMissing, strip_scheme
+from bergsql.catalog.storage.base import FileExists, FileMissing, NameTooLong, strip_scheme
 
 _PATIENCE = 1.0
 """Seconds that a writer waits for its turn."""
@@ -85,11 +86,19 @@ class LocalStorage:
             raise
 
     def exists(self, path: str) -> bool:
-        local = Path(strip_scheme(path))
-        return local.exists() or local.is_symlink()
+        try:
+            with _errors_of(path, "read"):
+                Path(strip_scheme(path)).lstat()
+        except FileMissing:
+            return False
+        return True
 
     def is_dir(self, path: str) -> bool:
-        return Path(strip_scheme(path)).is_dir()
+        try:
+            with _errors_of(path, "read"):
+                return S_ISDIR(Path(strip_scheme(path)).stat().st_mode)
+        except FileMissing:
+            return False
 
     def identity(self, path: str) -> object:
         try:
@@ -214,6 +223,8 @@ def _errors_of(path: str, verb: str) -> Iterator[None]:
     except FileExistsError as e:
         raise FileExists(path) from e
     except OSError as e:
+        if e.errno == ENAMETOOLONG:
+            raise NameTooLong(path) from e
         hint = "Are the permissions right?" if e.errno in (EACCES, EROFS) else None
         if e.errno == ENOSPC:
             hint = "The disk is full."

@@ -213,6 +213,56 @@ def test_two_make_one_table_at_once(catalog: HadoopCatalog, tmp_path: Path) -> N
     assert names == ["v1.metadata.json", "version-hint.text"]
 
 
+class Synced(LocalStorage):
+    """A storage that knows which directories were synced, and cannot open some."""
+
+    def __init__(self, closed: str | None = None) -> None:
+        self.synced: set[str] = set()
+        self.closed = closed
+
+    def fsync_dir(self, path: str) -> None:
+        if path == self.closed:
+            raise BergError(ErrorCode.IO, f"Cannot sync {path}: Permission denied.")
+        super().fsync_dir(path)
+        self.synced.add(path)
+
+
+@pytest.mark.parametrize("style", ["", "file:", "file://"])
+@pytest.mark.parametrize("there", ["", "db/t/data"])
+def test_a_new_table_lasts_whoever_made_its_directories(tmp_path: Path, style: str, there: str) -> None:
+    (tmp_path / "wh" / there).mkdir(parents=True)
+    catalog = HadoopCatalog("h", f"{style}{tmp_path}/wh")
+    storage = catalog._storage = Synced()
+    create(catalog)
+    metadata = tmp_path / "wh" / "db" / "t" / "metadata"
+    assert storage.synced == {f"{style}{p}" for p in metadata.parents}
+
+
+def test_directories_above_the_warehouse_may_be_closed(tmp_path: Path) -> None:
+    catalog = HadoopCatalog("h", str(tmp_path / "wh"))
+    catalog._storage = Synced(closed=str(tmp_path.parent))
+    create(catalog)
+    catalog._storage = Synced(closed=str(tmp_path / "wh"))
+    with pytest.raises(BergError, match="Permission denied"):
+        create(catalog, TableIdent(("new",), "t"))
+    assert catalog.list_namespaces() == [("db",)]
+
+
+@pytest.mark.parametrize("kept", ["", "db", "db/t"])
+def test_a_table_that_could_not_be_made_leaves_nothing(tmp_path: Path, kept: str) -> None:
+    class Full(LocalStorage):
+        def publish(self, staged: str, path: str) -> None:
+            raise BergError(ErrorCode.IO, f"Cannot publish {staged} as {path}: No space left on device.")
+
+    (tmp_path / "wh" / kept).mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    catalog = HadoopCatalog("h", str(tmp_path / "wh"))
+    catalog._storage = Full()
+    with pytest.raises(BergError, match="No space left on device"):
+        create(catalog)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_another_location_is_refused(catalog: HadoopCatalog, tmp_path: Path) -> None:
     elsewhere = new_table_metadata(SCHEMA, UNPARTITIONED, UNSORTED, f"{tmp_path}/x", {})
     with pytest.raises(BergError, match=r"Cannot put the table h\.db\.t at .*/x: in a Hadoop catalog it must be at"):
@@ -248,6 +298,32 @@ def test_names_that_are_no_directory(catalog: HadoopCatalog, name: str) -> None:
             catalog.default_table_location(ident)
     with pytest.raises(BergError, match="cannot be the name of a database"):
         catalog.create_namespace((name,))
+
+
+def test_the_longest_name(catalog: HadoopCatalog) -> None:
+    ident = TableIdent(("d" * 255,), "t" * 255)
+    catalog.commit(create(catalog, ident), [SetProperties({"a": "b"})])
+    catalog.drop_table(ident)
+    assert list(place(catalog, ident).parent.iterdir()) == []
+    catalog.drop_namespace(ident.namespace)
+    assert catalog.list_namespaces() == []
+
+
+@pytest.mark.parametrize("room", [30, 300])
+def test_a_path_that_the_file_system_does_not_take(tmp_path: Path, room: int) -> None:
+    # With 4,095 bytes for a path: the directories of the table fit and its files do not; or nothing does.
+    deep = tmp_path
+    while (left := 4095 - room - len(str(deep))) > 1:
+        deep /= "x" * min(200, left - 1)
+    catalog = HadoopCatalog("h", str(deep))
+    ident = TableIdent(("d",), "t" if room == 30 else "t" * 255)
+    assert not catalog.table_exists(ident)
+    with pytest.raises(BergError, match="The name is too long for the file system: /") as caught:
+        create(catalog, ident)
+    assert caught.value.code is ErrorCode.INVALID
+    assert not deep.exists()
+    with pytest.raises(BergError, match="was not found"):
+        catalog.load_table(ident)
 
 
 def test_names_in_any_script(catalog: HadoopCatalog) -> None:

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.storage.base import FileExists, FileMissing, as_uri, scheme_of, storage_for, strip_scheme
+from bergsql.catalog.storage.base import (
+    FileExists,
+    FileMissing,
+    NameTooLong,
+    parent_of,
+    scheme_of,
+    storage_for,
+    strip_scheme,
+)
 from bergsql.catalog.storage.local import LocalStorage
 
 STORAGE = LocalStorage()
@@ -43,10 +51,31 @@ def test_locations_that_are_no_local_file(location: str) -> None:
 
 def test_schemes() -> None:
     assert [scheme_of(x) for x in ("/a", "file:/a", "S3A://b", "hdfs://n:1/x")] == ["file", "file", "s3a", "hdfs"]
-    assert [as_uri("/a", like) for like in ("/x", "file:/x", "file:///x")] == ["/a", "file:/a", "file:///a"]
     assert isinstance(storage_for("/a"), LocalStorage)
     with pytest.raises(BergError, match="Storage on s3 is not supported yet"):
         storage_for("s3://b/k")
+
+
+@pytest.mark.parametrize(
+    ("location", "above"),
+    [
+        ("/a/b", "/a"),
+        ("/a/b/", "/a"),
+        ("/a", "/"),
+        ("/", None),
+        ("file:/a/b", "file:/a"),
+        ("file:/a", "file:/"),
+        ("file:/", None),
+        ("file:///a/b", "file:///a"),
+        ("file:///a", "file:///"),
+        ("file:///", None),
+        ("s3://b/k/x", "s3://b/k"),
+        ("s3://b/k", "s3://b/"),
+        ("s3://b", None),
+    ],
+)
+def test_the_directory_above(location: str, above: str | None) -> None:
+    assert parent_of(location) == above
 
 
 def test_write_read_list_delete(tmp_path: Path) -> None:
@@ -83,6 +112,52 @@ def test_what_is_missing(tmp_path: Path) -> None:
         STORAGE.write_new(missing, b"", make_dirs=False)
     assert not STORAGE.exists(missing)
     assert STORAGE.identity(missing) is None
+    with pytest.raises(FileMissing):
+        STORAGE.replace(missing, b"")
+    (tmp_path / "file").write_text("")
+    for nothing in (missing, str(tmp_path / "file" / "x")):
+        assert not STORAGE.exists(nothing)
+        assert not STORAGE.is_dir(nothing)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_names_that_no_file_can_have(tmp_path: Path) -> None:
+    endless = str(tmp_path / ("x" * 256))
+    assert not STORAGE.exists(endless)
+    assert not STORAGE.is_dir(endless)
+    assert STORAGE.identity(endless) is None
+    assert not STORAGE.delete(endless)
+    for act in (STORAGE.mkdir, STORAGE.read, lambda p: STORAGE.write_new(p, b"")):
+        with pytest.raises(NameTooLong, match=r"The name is too long for the file system: /.*/x{256}") as caught:
+            act(endless)
+        assert caught.value.code is ErrorCode.INVALID
+
+
+STRANGER = """
+import os, sys
+from bergsql.catalog.errors import BergError
+from bergsql.catalog.storage.local import LocalStorage
+if os.getuid() == 0:
+    os.setuid(65534)
+for act in (LocalStorage().exists, LocalStorage().is_dir, LocalStorage().identity):
+    try:
+        print(act(sys.argv[1]))
+    except BergError as e:
+        print(e.code, e.message, e.hint)
+"""
+
+
+def test_what_may_not_be_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    place = tmp_path / "closed" / "x"
+    told = subprocess.run([sys.executable, "-c", STRANGER, str(place)], capture_output=True, text=True, check=True)
+    assert told.stdout == f"IO Cannot read {place}: Permission denied. Are the permissions right?\n" * 3
+
+
+def test_a_link_that_leads_nowhere_is_there(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "no")
+    assert STORAGE.exists(str(tmp_path / "link"))
+    assert not STORAGE.is_dir(str(tmp_path / "link"))
 
 
 def test_publish_gives_the_name_once(tmp_path: Path) -> None:
