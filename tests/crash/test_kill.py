@@ -68,7 +68,7 @@ def start(berg: Berg, script: str) -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=berg.env(),
+        env={k: v for k, v in berg.env().items() if not k.startswith("COVERAGE_")},  # a killed process breaks its file
         text=True,
         start_new_session=True,
     )
