@@ -21,7 +21,9 @@ CHUNK_ROWS = 2048
 class Duck:
     """One in-memory DuckDB. Nothing is downloaded, nothing is written but what a statement asks for."""
 
-    def __init__(self, *, memory_limit: str | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self, *, memory_limit: str | None = None, threads: int | None = None, temp_directory: str | None = None
+    ) -> None:
         config: dict[str, str | bool | int | float | list[str]] = {
             # Extensions are refused by name here; without this, a name that looks like one starts a download.
             "autoinstall_known_extensions": False,
@@ -31,6 +33,8 @@ class Duck:
         }
         if threads:
             config["threads"] = threads
+        if temp_directory:
+            config["temp_directory"] = temp_directory
         self._connection = duckdb.connect(":memory:", config=config)
         self._open: list[duckdb.DuckDBPyConnection] = []
         self.tracks_progress = False

@@ -106,7 +106,11 @@ class Session:
         """The DuckDB of this session, made when it is first needed."""
         if self._duck is None:
             threads = self.settings.get("engine.threads")
-            self._duck = Duck(memory_limit=self._memory_limit(), threads=int(threads) if threads else None)
+            self._duck = Duck(
+                memory_limit=self._memory_limit(),
+                threads=int(threads) if threads else None,
+                temp_directory=str(self._config.home / "tmp" / str(os.getpid())),
+            )
             self._duck.tracks_progress = self._tracks_progress
             # DuckDB finds the machine's zone by itself, but reads TZ in ways of its own.
             if "TZ" in os.environ or self.time_zone != machine_time_zone():

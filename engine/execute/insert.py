@@ -51,7 +51,7 @@ def insert(session: Session, statement: st.Insert) -> Result:
     written = write(session, assigned, table, name)
     producer = _producer(session, statement, assigned, written)
     if producer is None:
-        return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was replaced."))
+        return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was committed."))
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
     return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
 
@@ -76,7 +76,8 @@ def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableN
 def _producer(session: Session, statement: st.Insert, assigned: Assigned, written: Written) -> Producer | None:
     """The change that the commit makes; None when there is nothing to commit."""
     if not statement.overwrite:
-        return Append(written.files) if written.files else None
+        # Spark records an INSERT of no rows as a snapshot, Flink does not.
+        return Append(written.files) if written.files or session.flavour is Flavour.SPARK else None
     spark = session.flavour is Flavour.SPARK
     static = spark and session.setting("spark.sql.sources.partitionOverwriteMode") == "static"
     if static:
