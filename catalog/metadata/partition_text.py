@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from bergsql.catalog.metadata.exact import civil_from_days, decimal_of, unscaled_decimal
+from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.catalog.metadata.partition import PartitionSpec
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
@@ -81,7 +82,9 @@ def identity_text(t: IcebergType, value: object) -> str:
         case _, bool():
             return "true" if value else "false"
         case FloatType(), float():
-            return repr(float(f"{value:.7g}"))
+            return float_text(value)
+        case _, float():
+            return double_text(value)
         case _, bytes():
             from base64 import b64encode
 

@@ -6,7 +6,7 @@ import math
 from datetime import date, datetime, time
 from decimal import Decimal
 
-from bergsql.engine.java_floats import double_text, float_text
+from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.plan.bound import Bound, string_literal
 from bergsql.engine.plan.time_text import time_text, timestamp_text
 from bergsql.engine.plan.times import from_utc, zone

@@ -10,7 +10,7 @@ from decimal import Context as DecimalContext
 from typing import Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.java_floats import double_text, float_text
+from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int

@@ -12,7 +12,7 @@ from json.encoder import encode_basestring as quote
 from math import isfinite
 from typing import Any
 
-from bergsql.engine.java_floats import double_text
+from bergsql.catalog.metadata.java_floats import double_text
 from bergsql.engine.sql.types import DataType, Kind
 from bergsql.shell.render.layout import unique
 from bergsql.shell.render.values import Writer, time_writer, timestamp_writer, value_writer

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
-from bergsql.engine.java_floats import double_text, float_text
+from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.sql.types import DataType, Kind
 
 Writer = Callable[[Any], str]

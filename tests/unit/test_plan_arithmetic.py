@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergsql.catalog.errors import BergError
-from bergsql.engine.java_floats import double_text
+from bergsql.catalog.metadata.java_floats import double_text
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.integers import wrap_int
 from bergsql.engine.sql.flavour import Flavour

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bergsql.engine.java_floats import double_text, float_text
+from bergsql.catalog.metadata.java_floats import double_text, float_text
 
 
 @pytest.mark.parametrize(
