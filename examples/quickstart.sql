@@ -35,4 +35,4 @@ SET 'sql.dialect' = 'spark';
 ALTER TABLE visits ADD COLUMN score double;
 INSERT INTO visits VALUES (4, "o'hara", "ireland", timestamp_ntz'2024-03-01 08:00:00', 0.5);
 SELECT count(*), max(score) FROM visits;
-SHOW CREATE TABLE visits;
+DESCRIBE visits;
