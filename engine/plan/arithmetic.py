@@ -53,7 +53,6 @@ def bind_arithmetic(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     a, b = _numeric(a, b, context, node), _numeric(b, a, context, node)
     result = _operate(symbol, a, b, context)
     result.text = text
-    result.volatile = result.volatile or a.volatile or b.volatile
     return result
 
 
@@ -87,10 +86,6 @@ def _operate(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
     return _integer_operation(symbol, a, b, context)
 
 
-def _nullable(a: Bound, b: Bound) -> bool:
-    return a.nullable or b.nullable
-
-
 def _nonzero(bound: Bound) -> bool:
     return isinstance(bound.constant, int | float) and bound.constant != 0
 
@@ -102,22 +97,22 @@ def _float_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bound
     if symbol == "/" and context.spark:
         return _spark_division(a, b)
     if symbol == "%" and context.spark and not _nonzero(b):
-        return Bound(f"({a.sql} % nullif({b.sql}, 0))", type_, "")
-    return Bound(f"({a.sql} {symbol} {b.sql})", type_, "", _nullable(a, b))
+        return Bound.of(f"({a.sql} % nullif({b.sql}, 0))", type_, "", a, b, nullable=True)
+    return Bound.of(f"({a.sql} {symbol} {b.sql})", type_, "", a, b)
 
 
 def _spark_division(a: Bound, b: Bound) -> Bound:
     """Division of doubles: by zero it is NULL."""
     if _nonzero(b):
-        return Bound(f"({a.sql} / {b.sql})", DOUBLE, "", _nullable(a, b))
-    return Bound(f"({a.sql} / nullif({b.sql}, 0))", DOUBLE, "")
+        return Bound.of(f"({a.sql} / {b.sql})", DOUBLE, "", a, b)
+    return Bound.of(f"({a.sql} / nullif({b.sql}, 0))", DOUBLE, "", a, b, nullable=True)
 
 
 def _decimal_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
     x, y = as_decimal(a, context.flavour), as_decimal(b, context.flavour)
     type_ = arithmetic_decimal(symbol, x, y)
     sql = decimal_operation(symbol, (a, x), (b, y), type_, context)
-    return Bound(sql, type_, "", volatile="error(" in sql)
+    return Bound.of(sql, type_, "", a, b, nullable=True, volatile="error(" in sql)
 
 
 def _integer_operation(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
@@ -148,29 +143,31 @@ def _ring_operation(symbol: str, a: Bound, b: Bound, type_: DataType, *, volatil
     if not long:
         chain = made(a.sql, b.sql)
         sql = integers.value_of(chain, kind, volatile=volatile)
-        return Bound(sql, type_, "", _nullable(a, b), volatile=volatile, ring=chain)
+        result = Bound.of(sql, type_, "", a, b)
+        result.ring = chain
+        return result
 
     def value(x: str, y: str) -> str:
         return integers.value_of(made(x, y), kind, volatile=volatile)
 
     sql = let_all([a.sql, b.sql], lambda both: value(*both))
-    return Bound(sql, type_, "", _nullable(a, b), volatile=volatile)
+    return Bound.of(sql, type_, "", a, b)
 
 
 def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Context) -> Bound:
     """``//`` or ``%`` on integers: by zero it is NULL in Spark, an error in Flink."""
     name = integers.SQL_NAMES[type_.kind]
     if _nonzero(b):
-        return Bound(f"CAST({a.sql} {operator} {b.sql} AS {name})", type_, "", _nullable(a, b))
+        return Bound.of(f"CAST({a.sql} {operator} {b.sql} AS {name})", type_, "", a, b)
     if context.spark:
-        return Bound(f"CAST({a.sql} {operator} nullif({b.sql}, 0) AS {name})", type_, "")
+        return Bound.of(f"CAST({a.sql} {operator} nullif({b.sql}, 0) AS {name})", type_, "", a, b, nullable=True)
 
     def guarded(both: list[str]) -> str:
         n, d = both
         return f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE CAST({n} {operator} {d} AS {name}) END"
 
     sql = let_all([a.sql, b.sql], guarded)
-    return Bound(sql, type_, "", _nullable(a, b), volatile=True)
+    return Bound.of(sql, type_, "", a, b, volatile=True)
 
 
 def _integral_division(a: Bound, b: Bound, context: Context) -> Bound:
@@ -200,8 +197,10 @@ def bind_negation(node: exp.Expr, context: Context) -> Bound:
     if operand.type.kind in INTEGERS:
         chain = integers.negated(operand.ring or integers.ring(operand.sql, operand.type.kind), operand.type.kind)
         sql = integers.value_of(chain, operand.type.kind, volatile=operand.volatile)
-        return Bound(sql, operand.type, text, operand.nullable, volatile=operand.volatile, ring=chain)
-    return Bound(f"(- {operand.sql})", operand.type, text, operand.nullable, volatile=operand.volatile)
+        result = Bound.of(sql, operand.type, text, operand)
+        result.ring = chain
+        return result
+    return Bound.of(f"(- {operand.sql})", operand.type, text, operand)
 
 
 def _as_minus(node: exp.Expr) -> exp.Expr:
@@ -223,13 +222,7 @@ def _bind_bits(symbol: str, duck: str) -> Callable[[exp.Expr, Bound, Bound, Cont
             b = coerce(b, a.type, context)
         type_ = wider_integer(a.type, b.type)
         a, b = coerce(a, type_, context), coerce(b, type_, context)
-        return Bound(
-            duck.format(a.sql, b.sql),
-            type_,
-            f"({a.text} {symbol} {b.text})",
-            _nullable(a, b),
-            volatile=a.volatile or b.volatile,
-        )
+        return Bound.of(duck.format(a.sql, b.sql), type_, f"({a.text} {symbol} {b.text})", a, b)
 
     return bind_it
 
@@ -245,7 +238,7 @@ def bind_bit_not(node: exp.Expr, context: Context) -> Bound:
     operand = bind(node.this, context)
     if operand.type.kind not in INTEGERS:
         raise type_error(f"'~' does not work on {type_text(operand.type, context.flavour)}.", span_of(node))
-    return Bound(f"(~ {operand.sql})", operand.type, f"(~ {operand.text})", operand.nullable)
+    return Bound.of(f"(~ {operand.sql})", operand.type, f"(~ {operand.text})", operand)
 
 
 def zero_division(span: Span | None) -> BergError:

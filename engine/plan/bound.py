@@ -94,6 +94,28 @@ class Bound(Record):
         self.volatile = volatile
         self.ring = ring
 
+    @classmethod
+    def of(
+        cls,
+        sql: str,
+        type: DataType,
+        text: str,
+        *operands: Bound,
+        nullable: bool | None = None,
+        name: str | None = None,
+        volatile: bool = False,
+    ) -> Bound:
+        """What is computed from ``operands``: volatile when one of them is, and NULL (unless ``nullable`` says better)
+        only when one of them is."""
+        return cls(
+            sql,
+            type,
+            text,
+            any(o.nullable for o in operands) if nullable is None else nullable,
+            name=name,
+            volatile=volatile or any(o.volatile for o in operands),
+        )
+
     @property
     def is_constant(self) -> bool:
         return self.constant is not NOT_CONSTANT

@@ -34,7 +34,7 @@ def bind_case(node: exp.Expr, context: Context) -> Bound:
     sqls = [f"WHEN {w.sql} THEN {v.sql}" for w, v in zip(whens, values, strict=False)]
     sql = " ".join(["CASE", *sqls, *([f"ELSE {values[-1].sql}"] if last else []), "END"])
     nullable = last is None or any(v.nullable for v in values)
-    return Bound(f"({sql})", values[0].type, text, nullable, volatile=any(b.volatile for b in [*whens, *values]))
+    return Bound.of(f"({sql})", values[0].type, text, *whens, *values, nullable=nullable)
 
 
 def one_type(values: list[Bound], context: Context, node: exp.Expr, where: str) -> list[Bound]:

@@ -65,8 +65,8 @@ def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False,
     sql = convert_sql(bound.sql, source, to, context, safe=safe, volatile=bound.volatile, span=span)
     if bound.volatile and tries(sql):
         sql = let(bound.sql, lambda x: convert_sql(x, source, to, context, safe=safe, span=span))
-    fails = "error(" in sql
-    return Bound(sql, to, bound.text, bound.nullable or context.spark or safe, volatile=bound.volatile or fails)
+    nullable = bound.nullable or context.spark or safe
+    return Bound.of(sql, to, bound.text, bound, nullable=nullable, volatile="error(" in sql)
 
 
 def same_in_duckdb(source: DataType, to: DataType) -> bool:

@@ -31,12 +31,13 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     """``a symbol b``."""
     symbol = SYMBOLS[type(node)]
     left, right = comparable(a, b, context, node)
-    result = Bound(
+    result = Bound.of(
         f"({left.sql} {_DUCK.get(symbol, symbol)} {right.sql})",
         BOOLEAN,
         comparison_text(symbol, a, b),
-        symbol not in _DUCK and (a.nullable or b.nullable),
-        volatile=left.volatile or right.volatile,
+        left,
+        right,
+        nullable=False if symbol in _DUCK else None,
     )
     pushdown.compare(result, symbol, left, right)
     return result
@@ -167,14 +168,7 @@ def _joined(word: str, a: Bound, b: Bound) -> Bound:
     # A chain stays flat: its SQL would grow by a pair of parentheses a term, and DuckDB's parser is recursive.
     mark = f" {word} "
     left = a.sql[1:-1] if a.sql.startswith("(") and a.name == word else a.sql
-    return Bound(
-        f"({left}{mark}{b.sql})",
-        BOOLEAN,
-        f"({a.text}{mark}{b.text})",
-        a.nullable or b.nullable,
-        name=word,
-        volatile=a.volatile or b.volatile,
-    )
+    return Bound.of(f"({left}{mark}{b.sql})", BOOLEAN, f"({a.text}{mark}{b.text})", a, b, name=word)
 
 
 def bind_not(node: exp.Expr, context: Context) -> Bound:
@@ -190,9 +184,7 @@ def bind_not(node: exp.Expr, context: Context) -> Bound:
 
 def negated(operand: Bound) -> Bound:
     """NOT of a condition."""
-    result = Bound(
-        f"(NOT {operand.sql})", BOOLEAN, f"(NOT {operand.text})", operand.nullable, volatile=operand.volatile
-    )
+    result = Bound.of(f"(NOT {operand.sql})", BOOLEAN, f"(NOT {operand.text})", operand)
     pushdown.negation(result, operand)
     return result
 
@@ -208,14 +200,15 @@ def bind_is(node: exp.Expr, context: Context) -> Bound:
     operand = bind(node.this, context)
     what = node.expression
     if isinstance(what, exp.Null):
-        result = Bound(f"({operand.sql} IS NULL)", BOOLEAN, f"({operand.text} IS NULL)", False)
+        text = f"({operand.text} IS NULL)"
+        result = Bound.of(f"({operand.sql} IS NULL)", BOOLEAN, text, operand, nullable=False)
         pushdown.is_null(result, operand)
         return result
     if isinstance(what, exp.Boolean):
         operand = condition(operand, context, node.this, "IS")
         word = "TRUE" if what.this else "FALSE"
         text = f"({operand.text} <=> {word.lower()})"
-        result = Bound(f"({operand.sql} IS {word})", BOOLEAN, text, False)
+        result = Bound.of(f"({operand.sql} IS {word})", BOOLEAN, text, operand, nullable=False)
         if what.this:
             result.predicates = dict(operand.predicates)
         return result
@@ -249,9 +242,7 @@ def bind_like(node: exp.Expr, a: Bound, b: Bound, context: Context, escape: str 
         mark = None  # without ESCAPE DuckDB turns LIKE 'a%' into a prefix test
     suffix = f" ESCAPE '{mark}'" if mark and mark != "'" else " ESCAPE ''''" if mark else ""
     text = f"{a.text} {word} {b.text}" if word == "LIKE" else f"ilike({a.text}, {b.text})"
-    result = Bound(
-        f"({value.sql} {word} {pattern.sql}{suffix})", BOOLEAN, text, a.nullable or b.nullable, volatile=a.volatile
-    )
+    result = Bound.of(f"({value.sql} {word} {pattern.sql}{suffix})", BOOLEAN, text, value, pattern)
     if word == "LIKE" and isinstance(pattern.constant, str):
         pushdown.like(result, value, pattern.constant, mark)
     return negated(result) if node.args.get("negate") else result
@@ -279,13 +270,7 @@ def bind_in(node: exp.Expr, context: Context) -> Bound:
     pairs = [comparable(operand, v, context, node) for v in values]
     left = next((p[0] for p in pairs if p[0] is not operand), operand)
     items = [p[1] for p in pairs]
-    result = Bound(
-        f"({left.sql} IN ({', '.join(i.sql for i in items)}))",
-        BOOLEAN,
-        text,
-        operand.nullable or any(v.nullable for v in values),
-        volatile=left.volatile or any(i.volatile for i in items),
-    )
+    result = Bound.of(f"({left.sql} IN ({', '.join(i.sql for i in items)}))", BOOLEAN, text, left, *items)
     pushdown.in_list(result, left, items)
     return result
 

@@ -27,37 +27,36 @@ def date_arithmetic(symbol: str, a: Bound, b: Bound, context: Context) -> Bound 
     if x is Kind.DATE and y in INTEGERS and symbol in "+-" and context.spark:
         word = "date_add" if symbol == "+" else "date_sub"
         days = coerce(b, INT, context)
-        return Bound(f"({a.sql} {symbol} {days.sql})", DATE, f"{word}({a.text}, {b.text})", a.nullable or b.nullable)
+        return Bound.of(f"({a.sql} {symbol} {days.sql})", DATE, f"{word}({a.text}, {b.text})", a, days)
     if symbol == "-" and x in temporal and y in temporal:
         return _difference(a, b, context)
     if x in INTERVALS and y in INTERVALS and symbol in "+-" and x is y:
-        return Bound(f"({a.sql} {symbol} {b.sql})", a.type, f"({a.text} {symbol} {b.text})", a.nullable or b.nullable)
+        return Bound.of(f"({a.sql} {symbol} {b.sql})", a.type, f"({a.text} {symbol} {b.text})", a, b)
     if symbol == "*" and ((x in INTERVALS and y in NUMBERS) or (x in NUMBERS and y in INTERVALS)):
         return _scaled(a, b)
     if symbol == "/" and x in INTERVALS and y in NUMBERS:
         made = "to_months(CAST(round(epoch_us({0}) / 2592000000000 / {1}) AS INTEGER))"
         if x is Kind.INTERVAL_DAY_TIME:
             made = "to_microseconds(CAST(round(epoch_us({0}) / {1}) AS BIGINT))"
-        return Bound(made.format(a.sql, b.sql), DataType(x), f"({a.text} / {b.text})")
+        return Bound.of(made.format(a.sql, b.sql), DataType(x), f"({a.text} / {b.text})", a, b, nullable=True)
     return None
 
 
 def _moved(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
-    nullable = a.nullable or b.nullable
     text = f"{a.text} {symbol} {b.text}"
     sql = f"({a.sql} {symbol} {b.sql})"
     if a.type.kind is Kind.TIME:
-        return Bound(sql, a.type, text, nullable)
+        return Bound.of(sql, a.type, text, a, b)
     if a.type.kind is not Kind.DATE:
-        return Bound(sql, _with_fraction(a.type, b.type), text, nullable)
+        return Bound.of(sql, _with_fraction(a.type, b.type), text, a, b)
     # DuckDB makes a TIMESTAMP of it.
     if context.spark and b.type.kind is Kind.INTERVAL_DAY_TIME and b.type.precision != 0:
         stamp = coerce(a, DataType(Kind.TIMESTAMP_LTZ, 6), context)
-        return Bound(f"({stamp.sql} {symbol} {b.sql})", stamp.type, text, nullable)
+        return Bound.of(f"({stamp.sql} {symbol} {b.sql})", stamp.type, text, stamp, b)
     if context.spark and b.type.kind is Kind.INTERVAL_DAY_TIME:
         days = b.text if symbol == "+" else f"(- {b.text})"
         text = f"date_add({a.text}, extractansiintervaldays({days}))"
-    return Bound(f"CAST({sql} AS DATE)", DATE, text, nullable)
+    return Bound.of(f"CAST({sql} AS DATE)", DATE, text, a, b)
 
 
 def _with_fraction(stamp: DataType, interval: DataType) -> DataType:
@@ -69,14 +68,13 @@ def _with_fraction(stamp: DataType, interval: DataType) -> DataType:
 
 def _difference(a: Bound, b: Bound, context: Context) -> Bound:
     text = f"({a.text} - {b.text})"
-    nullable = a.nullable or b.nullable
     if a.type.kind is Kind.DATE and b.type.kind is Kind.DATE:
-        return Bound(f"to_days(CAST({a.sql} - {b.sql} AS INTEGER))", DAYS_ONLY, text, nullable)
+        return Bound.of(f"to_days(CAST({a.sql} - {b.sql} AS INTEGER))", DAYS_ONLY, text, a, b)
     wanted = a.type if a.type.kind in STAMPS else b.type
     if Kind.TIMESTAMP_LTZ in (a.type.kind, b.type.kind):
         wanted = DataType(Kind.TIMESTAMP_LTZ, 6)
     a, b = coerce(a, wanted, context), coerce(b, wanted, context)
-    return Bound(f"to_microseconds(epoch_us({a.sql}) - epoch_us({b.sql}))", DAY_TIME, text, nullable)
+    return Bound.of(f"to_microseconds(epoch_us({a.sql}) - epoch_us({b.sql}))", DAY_TIME, text, a, b)
 
 
 def _scaled(a: Bound, b: Bound) -> Bound:
@@ -86,4 +84,4 @@ def _scaled(a: Bound, b: Bound) -> Bound:
         sql = f"to_months(CAST(round({months} * {number.sql}) AS INTEGER))"
     else:
         sql = f"to_microseconds(CAST(round(epoch_us({interval.sql}) * {number.sql}) AS BIGINT))"
-    return Bound(sql, DataType(interval.type.kind), f"({a.text} * {b.text})", a.nullable or b.nullable)
+    return Bound.of(sql, DataType(interval.type.kind), f"({a.text} * {b.text})", a, b)

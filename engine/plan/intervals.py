@@ -135,9 +135,9 @@ def _computed_interval(node: exp.Expr, context: Context) -> Bound:
     name = unit_name(str(unit.this)) if unit is not None else "DAY"
     if name in _MONTHS:
         sql = f"to_months(CAST({amount.sql} AS INTEGER) * {_MONTHS[name]})"
-        return Bound(sql, DataType(Kind.INTERVAL_YEAR_MONTH), f"INTERVAL {amount.text} {name}")
+        return Bound.of(sql, DataType(Kind.INTERVAL_YEAR_MONTH), f"INTERVAL {amount.text} {name}", amount)
     if name in ("DAY", "WEEK"):
         sql = f"to_days(CAST({amount.sql} AS INTEGER) * {7 if name == 'WEEK' else 1})"
     else:
         sql = f"to_microseconds(CAST({amount.sql} * {_MICROS.get(name, 0)} AS BIGINT))"
-    return Bound(sql, DataType(Kind.INTERVAL_DAY_TIME), f"INTERVAL {amount.text} {name}")
+    return Bound.of(sql, DataType(Kind.INTERVAL_DAY_TIME), f"INTERVAL {amount.text} {name}", amount)

@@ -10,7 +10,7 @@ from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import INTEGERS
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.sql_text import let
+from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Field, Kind
 
@@ -24,7 +24,7 @@ def bind_bracket(node: exp.Expr, context: Context) -> Bound:
     if kind is Kind.MAP:
         key_type, value_type = (c.type for c in collection.type.children)
         key = coerce(index, key_type, context, span_of(node))
-        return Bound(f"{collection.sql}[{key.sql}]", value_type, text)
+        return Bound.of(f"{collection.sql}[{key.sql}]", value_type, text, collection, key, nullable=True)
     if kind is not Kind.ARRAY:
         what = type_text(collection.type, context.flavour)
         raise type_error(f"[…] works on arrays and maps, not on {what}.", span_of(node))
@@ -40,10 +40,15 @@ def bind_bracket(node: exp.Expr, context: Context) -> Bound:
                 ErrorCode.INVALID, "The first element of an array is [1].", span=span_of(node.expressions[0])
             )
         # DuckDB counts a negative index from the end.
-        return Bound(f"{collection.sql}[{max(position, 0)}]", element, text)
+        return Bound.of(f"{collection.sql}[{max(position, 0)}]", element, text, collection, nullable=True)
     shift = " + 1" if context.spark else ""
-    sql = let(index.sql, lambda i: f"CASE WHEN {i} >= {base} THEN {collection.sql}[{i}{shift}] END")
-    return Bound(sql, element, text)
+
+    def picked(both: list[str]) -> str:
+        array, i = both
+        return f"CASE WHEN {i} >= {base} THEN {array}[{i}{shift}] END"
+
+    sql = let_all([collection.sql, index.sql], picked)
+    return Bound.of(sql, element, text, collection, index, nullable=True)
 
 
 def bind_tuple(node: exp.Expr, context: Context) -> Bound:
@@ -59,10 +64,5 @@ def make_row(parts: list[Bound], context: Context, names: list[str] | None = Non
     fields = tuple(Field(n, p.type, p.nullable) for n, p in zip(names, parts, strict=True))
     sql = ", ".join(f"{identifier(n)} := {p.sql}" for n, p in zip(names, parts, strict=True))
     text = ", ".join(p.text for p in parts)
-    return Bound(
-        f"struct_pack({sql})",
-        DataType(Kind.ROW, children=fields),
-        f"struct({text})",
-        False,
-        volatile=any(p.volatile for p in parts),
-    )
+    type_ = DataType(Kind.ROW, children=fields)
+    return Bound.of(f"struct_pack({sql})", type_, f"struct({text})", *parts, nullable=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import STRING, Bound
+from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound
 from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.coercion import BINARIES, common_type
 from bergsql.engine.plan.comparison import as_text, bind_like
@@ -17,19 +17,17 @@ from bergsql.engine.sql.types import DataType, Kind
 
 def bind_concat(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     """``||``: text, or in Spark arrays and bytes too."""
-    nullable = a.nullable or b.nullable
     text = _concat_text(a, b)
-    volatile = a.volatile or b.volatile
     if a.type.kind in BINARIES and b.type.kind in BINARIES:
-        return Bound(f"({a.sql} || {b.sql})", DataType(Kind.BYTES), text, nullable, volatile=volatile)
+        return Bound.of(f"({a.sql} || {b.sql})", DataType(Kind.BYTES), text, a, b)
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         shared = common_type(a.type, b.type, context.flavour)
         if shared is not None:
             a, b = coerce(a, shared, context), coerce(b, shared, context)
             sql = f"CASE WHEN {a.sql} IS NOT NULL AND {b.sql} IS NOT NULL THEN list_concat({a.sql}, {b.sql}) END"
-            return Bound(sql, shared, text, nullable)
+            return Bound.of(sql, shared, text, a, b)
     a, b = as_text(a, context, node), as_text(b, context, node)
-    return Bound(f"({a.sql} || {b.sql})", STRING, text, nullable, name="||", volatile=volatile)
+    return Bound.of(f"({a.sql} || {b.sql})", STRING, text, a, b, name="||")
 
 
 def _concat_text(a: Bound, b: Bound) -> str:
@@ -40,7 +38,7 @@ def _concat_text(a: Bound, b: Bound) -> str:
 def bind_rlike(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     a, b = as_text(a, context, node), as_text(b, context, node)
     text = f"RLIKE({a.text}, {b.text})"
-    return Bound(f"regexp_matches({a.sql}, {b.sql})", DataType(Kind.BOOLEAN), text, a.nullable or b.nullable)
+    return Bound.of(f"regexp_matches({a.sql}, {b.sql})", BOOLEAN, text, a, b)
 
 
 def bind_escape(node: exp.Expr, context: Context) -> Bound:
@@ -57,4 +55,5 @@ def bind_at_time_zone(node: exp.Expr, context: Context) -> Bound:
     where = as_text(bind(node.args["zone"], context), context, node)
     if stamp.type.kind is not Kind.TIMESTAMP_LTZ:
         stamp = coerce(stamp, DataType(Kind.TIMESTAMP_LTZ, 6), context, span_of(node))
-    return Bound(f"timezone({where.sql}, {stamp.sql})", DataType(Kind.TIMESTAMP, 6), f"({stamp.text} AT TIME ZONE)")
+    sql = f"timezone({where.sql}, {stamp.sql})"
+    return Bound.of(sql, DataType(Kind.TIMESTAMP, 6), f"({stamp.text} AT TIME ZONE)", stamp, where)

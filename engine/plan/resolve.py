@@ -120,28 +120,29 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
     :raises BergError: NOT_FOUND when the struct has no such field, TYPE when it is none.
     """
     if bound.type.kind is Kind.MAP and flavour is Flavour.SPARK:
-        return Bound(f"{bound.sql}[{_string(name)}]", bound.type.children[1].type, f"{bound.text}.{name}", name=name)
+        value = bound.type.children[1].type
+        sql = f"{bound.sql}[{_string(name)}]"
+        return Bound.of(sql, value, f"{bound.text}.{name}", bound, nullable=True, name=name)
     if bound.type.kind is Kind.ARRAY and bound.type.children[0].type.kind is Kind.ROW and flavour is Flavour.SPARK:
         element = field_of(Bound("x", bound.type.children[0].type, ""), name, span, flavour)
-        return Bound(
-            f"list_transform({bound.sql}, lambda x: {element.sql})",
-            DataType(Kind.ARRAY, children=(Field("element", element.type),)),
-            f"{bound.text}.{name}",
-            name=name,
-        )
+        type_ = DataType(Kind.ARRAY, children=(Field("element", element.type),))
+        sql = f"list_transform({bound.sql}, lambda x: {element.sql})"
+        return Bound.of(sql, type_, f"{bound.text}.{name}", bound, name=name)
     if bound.type.kind is not Kind.ROW:
         what = bound.name or bound.text
         raise BergError(ErrorCode.TYPE, f"'{what}' is not a struct: it has no field '{name}'.", span=span)
     for child in bound.type.children:
         if child.name == name or (flavour is Flavour.SPARK and child.name.casefold() == name.casefold()):
-            return Bound(
+            found = Bound.of(
                 f"struct_extract({bound.sql}, {_string(child.name)})",
                 child.type,
                 f"{bound.text}.{name}",
+                bound,
                 nullable=bound.nullable or child.nullable,
                 name=name,
-                origin=_dotted(bound.origin, child.name),
             )
+            found.origin = _dotted(bound.origin, child.name)
+            return found
     raise _unknown(f"{bound.name or bound.text}.{name}", name, [c.name for c in bound.type.children], span, flavour)
 
 

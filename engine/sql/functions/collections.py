@@ -36,8 +36,7 @@ def _array(node: exp.Expr, context: Context) -> Bound:
         return Bound("[]", array_of(NULL), text, False)
     values = one_type(bound, context, node, "ARRAY")
     type_ = array_of(values[0].type, any(v.nullable for v in values))
-    sql = f"[{', '.join(v.sql for v in values)}]"
-    return Bound(sql, type_, text, False, volatile=any(v.volatile for v in values))
+    return Bound.of(f"[{', '.join(v.sql for v in values)}]", type_, text, *values, nullable=False)
 
 
 def _map(node: exp.Expr, context: Context) -> Bound:
@@ -54,7 +53,7 @@ def _map(node: exp.Expr, context: Context) -> Bound:
     keys, values = one_type(bound[::2], context, node, "MAP"), one_type(bound[1::2], context, node, "MAP")
     sql = f"map([{', '.join(k.sql for k in keys)}], [{', '.join(v.sql for v in values)}])"
     type_ = map_of(keys[0].type, values[0].type, any(v.nullable for v in values))
-    return Bound(sql, type_, text, False, volatile=any(b.volatile for b in bound))
+    return Bound.of(sql, type_, text, *bound, nullable=False)
 
 
 def _row(node: exp.Expr, context: Context) -> Bound:

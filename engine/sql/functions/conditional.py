@@ -28,7 +28,7 @@ def _if(node: exp.Expr, context: Context) -> Bound:
     test = condition(ready[0], context, node.expressions[0], "IF")
     a, b = ready[1], ready[2]
     sql = f"CASE WHEN {test.sql} THEN {a.sql} ELSE {b.sql} END"
-    return Bound(f"({sql})", a.type, text, a.nullable or b.nullable, volatile=any(x.volatile for x in (test, a, b)))
+    return Bound.of(f"({sql})", a.type, text, test, a, b, nullable=a.nullable or b.nullable)
 
 
 def _nullif(node: exp.Expr, context: Context) -> Bound:
@@ -41,7 +41,7 @@ def _nullif(node: exp.Expr, context: Context) -> Bound:
     a, b = bound
     left, right = comparable(a, b, context, node)
     sql = f"CASE WHEN {left.sql} = {right.sql} THEN NULL ELSE {a.sql} END"
-    return Bound(f"({sql})", a.type, f"nullif({a.text}, {b.text})", volatile=a.volatile or b.volatile)
+    return Bound.of(f"({sql})", a.type, f"nullif({a.text}, {b.text})", a, left, right, nullable=True)
 
 
 def _coalesce(arguments: list[Bound], context: Context) -> Bound:

@@ -35,31 +35,37 @@ def _parts(node: exp.Expr, context: Context, name: str) -> tuple[Bound, exp.Expr
     return array, node.expressions[1]
 
 
-def _body(function: exp.Expr, types: Sequence[DataType], context: Context) -> tuple[list[str], Bound]:
-    """The names of the lambda's variables in DuckDB, and its body."""
+_ELEMENT = "{0}"
+_INDEX = "CAST({0} - 1 AS INTEGER)"  # DuckDB counts from 1
+
+
+def _body(function: exp.Expr, variables: Sequence[tuple[DataType, str]], context: Context) -> tuple[list[str], Bound]:
+    """The names of the lambda's variables in DuckDB, and its body.
+
+    ``variables`` are their types, and how DuckDB's variable becomes what was written.
+    """
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
 
     names = [str(v.this) for v in function.expressions]
-    if len(names) > len(types):
-        raise BergError(ErrorCode.ARITY, f"The lambda takes at most {len(types)} variables.", span=span_of(function))
-    variables = dict(context.variables)
+    if len(names) > len(variables):
+        most = f"{len(variables)} {'variable' if len(variables) == 1 else 'variables'}"
+        raise BergError(ErrorCode.ARITY, f"The lambda takes at most {most}.", span=span_of(function))
+    known = dict(context.variables)
     duck: list[str] = []
-    for name, type_ in zip(names, types, strict=False):
-        sql = f"l{len(variables)}_{len(duck)}"
+    for name, (type_, template) in zip(names, variables, strict=False):
+        sql = f"l{len(known)}_{len(duck)}"
         duck.append(sql)
-        variables[context.scope.fold(name)] = Bound(sql, type_, "namedlambdavariable()", name=name)
-    return duck, bind(function.this, replace(context, variables=variables))
+        known[context.scope.fold(name)] = Bound(template.format(sql), type_, "namedlambdavariable()", name=name)
+    return duck, bind(function.this, replace(context, variables=known))
 
 
 def _transform(node: exp.Expr, context: Context) -> Bound:
     array, function = _parts(node, context, "transform")
-    names, body = _body(function, (array.type.children[0].type, INT), context)
-    sql = body.sql
-    if len(names) > 1:  # DuckDB counts from 1
-        sql = sql.replace(names[1], f"CAST({names[1]} - 1 AS INTEGER)")
+    names, body = _body(function, ((array.type.children[0].type, _ELEMENT), (INT, _INDEX)), context)
     text = f"transform({array.text}, lambdafunction({body.text}, {', '.join('namedlambdavariable()' for _ in names)}))"
-    return Bound(f"list_transform({array.sql}, lambda {', '.join(names)}: {sql})", array_of(body.type), text)
+    sql = f"list_transform({array.sql}, lambda {', '.join(names)}: {body.sql})"
+    return Bound.of(sql, array_of(body.type), text, array, body, nullable=array.nullable)
 
 
 def _test(name: str, template: str, result: DataType | None) -> Callable[[exp.Expr, Context], Bound]:
@@ -67,11 +73,11 @@ def _test(name: str, template: str, result: DataType | None) -> Callable[[exp.Ex
         from bergsql.engine.plan.comparison import condition
 
         array, function = _parts(node, context, name)
-        names, body = _body(function, (array.type.children[0].type,), context)
+        names, body = _body(function, ((array.type.children[0].type, _ELEMENT),), context)
         body = condition(body, context, function.this, name.upper())
         text = f"{name}({array.text}, lambdafunction({body.text}, namedlambdavariable()))"
         sql = template.format(array.sql, f"lambda {names[0]}: {body.sql}")
-        return Bound(sql, result or array.type, text)
+        return Bound.of(sql, result or array.type, text, array, body, nullable=True)
 
     return made
 

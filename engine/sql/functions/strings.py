@@ -26,19 +26,18 @@ def _concat(node: exp.Expr, context: Context) -> Bound:
 
     bound = [bind(a, context) for a in node.expressions]
     text = f"concat({', '.join(b.text for b in bound)})"
-    volatile = any(b.volatile for b in bound)
     if not bound:
         return Bound("''", STRING, text, False, "")
     if any(b.type.kind is Kind.ARRAY for b in bound):
         arrays = one_type(bound, context, node, "CONCAT")
         tests = " AND ".join(f"{a.sql} IS NOT NULL" for a in arrays)
         joined = f"list_concat({', '.join(a.sql for a in arrays)})" if len(arrays) > 1 else arrays[0].sql
-        return Bound(f"CASE WHEN {tests} THEN {joined} END", arrays[0].type, text, volatile=volatile)
+        return Bound.of(f"CASE WHEN {tests} THEN {joined} END", arrays[0].type, text, *arrays)
     if all(b.type.kind in BINARIES for b in bound):
-        return Bound(f"({' || '.join(b.sql for b in bound)})", BYTES, text, volatile=volatile)
+        return Bound.of(f"({' || '.join(b.sql for b in bound)})", BYTES, text, *bound)
     parts = [as_text(b, context, node) for b in bound]
     sql = f"({' || '.join(p.sql for p in parts)})" if len(parts) > 1 else parts[0].sql
-    return Bound(sql, STRING, text, any(p.nullable for p in parts), volatile=volatile)
+    return Bound.of(sql, STRING, text, *parts)
 
 
 def _substring(arguments: list[Bound], context: Context) -> Bound:

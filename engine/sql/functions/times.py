@@ -281,15 +281,16 @@ def _timestampadd(node: exp.Expr, context: Context) -> Bound:
     unit, (amount, value) = _unit_call(node, context, 3)
     if value.type.kind not in (*STAMPS, Kind.DATE):
         value = coerce(value, LTZ6 if context.spark else STAMP6, context)
-    number = coerce(amount, INT, context).sql
+    amount = coerce(amount, INT, context)
+    number = amount.sql
     moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
     text = f"timestampadd({unit.upper()}, {amount.text}, {value.text})"
     if value.type.kind is Kind.DATE and unit in ("year", "quarter", "month", "week", "day"):
-        return Bound(f"CAST({moved} AS DATE)", DATE, text)
+        return Bound.of(f"CAST({moved} AS DATE)", DATE, text, amount, value)
     if value.type.kind is Kind.DATE:
         value = coerce(value, LTZ6 if context.spark else STAMP6, context)
         moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
-    return Bound(moved, value.type, text)
+    return Bound.of(moved, value.type, text, amount, value)
 
 
 def _timestampdiff(node: exp.Expr, context: Context) -> Bound:
@@ -298,12 +299,12 @@ def _timestampdiff(node: exp.Expr, context: Context) -> Bound:
 
     unit, (start, end) = _unit_call(node, context, 3)
     text = f"timestampdiff({unit.upper()}, {start.text}, {end.text})"
-    a, b = (
-        _local(coerce(x, LTZ6 if context.spark else STAMP6, context) if x.type.kind not in STAMPS else x)
-        for x in (start, end)
-    )
-    type_, name = (BIGINT, "BIGINT") if context.spark else (INT, "INTEGER")
-    return Bound(f"CAST(date_sub('{unit}', {a}, {b}) AS {name})", type_, text)
+    type_ = LTZ6 if context.spark else STAMP6
+    start, end = (coerce(x, type_, context) if x.type.kind not in STAMPS else x for x in (start, end))
+    sql = f"date_sub('{unit}', {_local(start)}, {_local(end)})"
+    if context.spark:
+        return Bound.of(sql, BIGINT, text, start, end)
+    return Bound.of(f"CAST({sql} AS INTEGER)", INT, text, start, end)
 
 
 def _datediff(node: exp.Expr, context: Context) -> Bound:
@@ -317,7 +318,7 @@ def _datediff(node: exp.Expr, context: Context) -> Bound:
     bound = [bind(a, context) for a in node.expressions]
     text = f"{str(node.this).lower()}({', '.join(b.text for b in bound)})"
     a, b = fit_arguments("DD", "datediff", bound, context, span_of(node))
-    return Bound(f"CAST({a.sql} - {b.sql} AS INTEGER)", INT, text, a.nullable or b.nullable)
+    return Bound.of(f"CAST({a.sql} - {b.sql} AS INTEGER)", INT, text, a, b)
 
 
 FUNCTIONS: tuple[Function, ...] = (
