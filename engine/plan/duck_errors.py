@@ -136,8 +136,8 @@ def _find_quoted(message: str, plan: QueryPlan | None) -> Span | None:
     if query is None or not found:
         return None
     word = found.group(1)
-    first = query.text.find(word)
-    if first < 0 or query.text.find(word, first + 1) >= 0:
+    places = [m.start() for m in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", query.text)]
+    if len(places) != 1:
         return None
-    start = query.span.start + first
+    start = query.span.start + places[0]
     return Span(start, start + len(word))

@@ -76,10 +76,12 @@ def _is_query(node: exp.Expr) -> bool:
 
 def _bind_parenthesised(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
     """``(a JOIN b ON …)``"""
-    sql = bind_relation(node.this, scope, planner, ctes)
-    sql = bind_joins(sql, node.this.args.get("joins") or [], scope, planner, ctes)
     if node.args.get("alias") is not None:
         raise not_supported("An alias of a join in parentheses", span_of(node.args["alias"]))
+    inner = Scope(scope.flavour, scope.parent)
+    sql = bind_relation(node.this, inner, planner, ctes)
+    sql = bind_joins(sql, node.this.args.get("joins") or [], inner, planner, ctes)
+    scope.adopt(inner)
     return f"({sql})"
 
 
@@ -97,12 +99,19 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         from bergsql.engine.plan.table_functions import bind_table_function
 
         return bind_table_function(node, scope, planner, ctes)
+    if isinstance(node.this, exp.Values | exp.Query):
+        return _bind_subquery(node, node.this, scope, planner, ctes, lateral=False)
     refuse_parts(node, _TABLE_PARTS)
     parts = table_parts(node)
     alias, names = alias_of(node)
     span = table_name_span(node)
     if len(parts) == 1 and scope.fold(parts[0]) in ctes:
         cte = ctes[scope.fold(parts[0])]
+        for hint in planner.hints:
+            if span is not None and hint.after == span.end:
+                raise BergError(
+                    ErrorCode.OPTION, f"'{parts[0]}' is a query of WITH: it has no options.", span=hint.span
+                )
         return _derived(
             identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
         )
@@ -159,7 +168,11 @@ def _bind_relation_of(
     if isinstance(relation, ViewRelation):
         from bergsql.engine.plan.select import bind_query
 
-        query = bind_query(relation.query.ast, planner, None, {})
+        try:
+            query = bind_query(relation.query.ast, planner, None, {})
+        except BergError as error:
+            error.span = span  # its own place is in the view's text
+            raise
         columns = query.columns
         if relation.columns:
             columns = [replace(c, name=n) for c, n in zip(columns, relation.columns, strict=True)]

@@ -24,23 +24,29 @@ def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: M
     before = list(scope.sources)
     left_slots = set(scope.slots)
     left_columns = scope.all_columns()
+    before_columns = sum(len(s.columns) for s in before)
+    left_star, scope.star = scope.star, None
     right = bind_relation(join.this, scope, planner, ctes)
     nested = join.this.args.get("joins") or []
     right = bind_joins(right, nested, scope, planner, ctes) if nested else right
+    right_columns = scope.all_columns()[before_columns:]
+    merges = left_star is not None or scope.star is not None
+    scope.star = [*left_columns, *right_columns] if merges else None
     right_slots = scope.slots - left_slots
     on, using = join.args.get("on"), join.args.get("using") or []
     added = scope.sources[len(before) :]
     if join.args.get("method") == "NATURAL":
         names = [c.name for c in left_columns]
-        using = [
-            exp.to_identifier(c.name) for s in added for c in s.columns if any(scope.same(c.name, n) for n in names)
-        ]
-    if scope.star is not None and not using:
-        scope.star = [*left_columns, *(c for s in added for c in s.columns)]
+        using = [exp.to_identifier(c.name) for c in right_columns if any(scope.same(c.name, n) for n in names)]
     clause = ""
     if using:
         clause = " ON " + bind_using(
-            [u.this if isinstance(u, exp.Column) else u for u in using], kind, left_columns, added, scope, planner
+            [u.this if isinstance(u, exp.Column) else u for u in using],
+            kind,
+            left_columns,
+            right_columns,
+            scope,
+            planner,
         )
     elif on is not None:
         context = Context(planner, scope, "ON", ctes, aggregates_allowed=False, windows_allowed=False)

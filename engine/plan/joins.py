@@ -14,7 +14,7 @@ from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.comparison import bind_comparison
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.resolve import column_of
-from bergsql.engine.plan.scope import Scope, Source, SourceColumn
+from bergsql.engine.plan.scope import Scope, SourceColumn
 from bergsql.engine.sql.parser.query import span_of
 
 Slots = set[int]
@@ -78,7 +78,7 @@ def bind_using(
     names: list[exp.Expr],
     kind: str,
     left_columns: list[SourceColumn],
-    added: list[Source],
+    right_columns: list[SourceColumn],
     scope: Scope,
     planner: Planner,
 ) -> str:
@@ -86,7 +86,6 @@ def bind_using(
     context = Context(planner, scope, "USING")
     conditions: list[str] = []
     merged: list[SourceColumn] = []
-    right_columns = [c for s in added for c in s.columns]
     gone: list[SourceColumn] = []
     for node in names:
         name = str(node.this)

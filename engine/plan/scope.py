@@ -76,6 +76,14 @@ class Scope:
             return self.star
         return [column for source in self.sources for column in source.columns]
 
+    def adopt(self, inner: Scope) -> None:
+        """Take in the relations of a join in parentheses."""
+        if self.star is not None or inner.star is not None:
+            self.star = [*self.all_columns(), *inner.all_columns()]
+        self.sources.extend(inner.sources)
+        self.merged.update(inner.merged)
+        self.slots |= inner.slots
+
     def source(self, parts: Sequence[str]) -> list[Source]:
         """The relations that a dotted name such as ``t`` or ``db.t`` names."""
         return [s for s in self.sources if self._names(s, parts)]

@@ -172,6 +172,23 @@ ROWS: list[tuple[str, list[str], list[list[Any]]]] = [
         ["word", "len"],
         [["a", 1], ["b", 1]],
     ),
+    # joins in parentheses and USING
+    (
+        "SELECT * FROM (VALUES (1)) a(x) JOIN ((VALUES (1,2)) b(x,y) JOIN (VALUES (2,3)) c(y,z) ON b.y=c.y) ON a.x=b.x",
+        ["x", "x0", "y", "y0", "z"],
+        [[1, 1, 2, 2, 3]],
+    ),
+    (
+        "SELECT * FROM (VALUES (1)) a(x) JOIN ((VALUES (1,2)) b(x,y) JOIN (VALUES (2,3)) c(y,z) USING (y)) USING (x)",
+        ["x", "y", "z"],
+        [[1, 2, 3]],
+    ),
+    (
+        "SELECT * FROM (VALUES (1,9)) a(x,w) JOIN (VALUES (1,2)) b(x,y) USING (x) JOIN (VALUES (1,3)) c(x,z) USING (x) "
+        "JOIN (VALUES (4)) d(q) ON TRUE",
+        ["x", "w", "y", "z", "q"],
+        [[1, 9, 2, 3, 4]],
+    ),
     # the same name twice is numbered
     ("SELECT * FROM (VALUES (1, 2)) AS t(a, b), (VALUES (3)) AS u(a)", ["a", "b", "a0"], [[1, 2, 3]]),
     # NULL first ascending, last descending; NaN above all
