@@ -1,4 +1,4 @@
-"""Exact whole-number arithmetic of decimals and calendar days, for any precision and any year."""
+"""Whole-number arithmetic: exact of decimals and calendar days, for any precision and any year; Java's of ints."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ def decimal_of(unscaled: int, scale: int) -> Decimal:
 def minimal_bytes(number: int) -> bytes:
     """The shortest big-endian two's complement of ``number``."""
     return number.to_bytes(((number if number >= 0 else ~number).bit_length() // 8) + 1, "big", signed=True)
+
+
+def wrapped(number: int, bits: int) -> int:
+    """The number as two's complement of so many bits: what Java's arithmetic makes of an overflow."""
+    half = 1 << (bits - 1)
+    return (number + half) % (1 << bits) - half
+
+
+def java_remainder(number: int, by: int) -> int:
+    """Java's ``%``, which has the sign of ``number``; ``by`` is positive."""
+    return number % by if number >= 0 else -(-number % by)
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:

@@ -78,7 +78,7 @@ def identity_text(t: IcebergType, value: object) -> str:
         case ((TimestampNsType() | TimestamptzNsType()), int()):
             return timestamp_text(value, 9, instant=isinstance(t, TimestamptzNsType))
         case DecimalType(scale=scale), Decimal():
-            return f"{decimal_of(unscaled_decimal(value, scale), scale):f}"
+            return str(decimal_of(unscaled_decimal(value, scale), scale))  # 0E-10, as Java's BigDecimal has it
         case _, bool():
             return "true" if value else "false"
         case FloatType(), float():

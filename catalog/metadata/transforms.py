@@ -1,4 +1,4 @@
-"""Partition transforms: what they give for a value, and how their values read in paths (spec, "Partition Transforms").
+"""Partition transforms: what they take and what they give for a value (spec, "Partition Transforms").
 
 Values are internal ones (see values.py): days for a date, microseconds or nanoseconds for times and timestamps.
 """
@@ -12,7 +12,14 @@ from enum import StrEnum
 from uuid import UUID
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.metadata.exact import civil_from_days, decimal_of, minimal_bytes, unscaled_decimal
+from bergsql.catalog.metadata.exact import (
+    civil_from_days,
+    decimal_of,
+    java_remainder,
+    minimal_bytes,
+    unscaled_decimal,
+    wrapped,
+)
 from bergsql.catalog.metadata.types import (
     BinaryType,
     DateType,
@@ -99,11 +106,6 @@ class Transform:
     def is_time(self) -> bool:
         """Whether it is year, month, day or hour."""
         return self.kind in TIME_KINDS
-
-    @property
-    def preserves_order(self) -> bool:
-        """Whether a ≤ b implies transform(a) ≤ transform(b)."""
-        return self.is_time or self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE)
 
     def can_apply(self, source: IcebergType) -> bool:
         """Whether values of ``source`` can be transformed."""
@@ -217,12 +219,18 @@ def hashed_bytes(value: object, source: IcebergType) -> bytes:
 
 
 def truncate_value(value: object, width: int, source: IcebergType) -> object:
-    """The value truncated to ``width``: code points, bytes, or the multiple of the width below it."""
+    """The value truncated to ``width``: code points, bytes, or the multiple of the width below it.
+
+    Where Java's arithmetic overflows (below the least multiple, and for widths of more than 2^30 of ints) the result
+    is not that multiple but what Java gives: it stands in the metadata of tables.
+    """
     match value:
         case str() | bytes():
             return value[:width]
         case int():
-            return value - value % width
+            bits = 32 if isinstance(source, IntegerType) else 64
+            above = java_remainder(wrapped(java_remainder(value, width) + width, bits), width)
+            return wrapped(value - above, bits)
         case Decimal() if isinstance(source, DecimalType):
             unscaled = unscaled_decimal(value, source.scale)
             return decimal_of(unscaled - unscaled % width, source.scale)

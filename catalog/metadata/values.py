@@ -1,4 +1,4 @@
-"""Values of Iceberg's types: the internal form, Python's, JSON's and the binary one (spec, Appendix D).
+"""Values of Iceberg's types: the internal form, Python's and the binary one (spec, Appendix D); JSON's: value_json.py.
 
 Internal values: bool, int, float, Decimal at the type's scale, str, bytes, uuid.UUID; int days for a date, int
 microseconds of the day for a time, int microseconds since 1970 for timestamps (nanoseconds for the ns types); tuple for

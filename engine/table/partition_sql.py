@@ -13,7 +13,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from bergsql.catalog.errors import not_supported
-from bergsql.catalog.metadata.exact import decimal_of
+from bergsql.catalog.metadata.exact import decimal_of, wrapped
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
 from bergsql.catalog.metadata.types import (
     BinaryType,
@@ -170,19 +170,17 @@ def _truncate(steps: Steps, value: str, t: IcebergType, width: int) -> Partition
             # Wider than the column: the multiple below the least number may lie outside the column's own type.
             number = steps.add(f"CAST({value} AS HUGEINT)")
             bits = 32 if isinstance(t, IntegerType) else 64
-            return PartitionKey(steps.add(_floored(number, width)), lambda text: _wrapped(int(text), bits))
+            return PartitionKey(steps.add(_floored(number, width, bits)), lambda text: wrapped(int(text), bits))
         case _:
             raise not_supported(f"Truncating {t}")
 
 
-def _floored(number: str, width: int) -> str:
-    return f"{number} - (({number} % {width}) + {width}) % {width}"
-
-
-def _wrapped(number: int, bits: int) -> int:
-    """The number as two's complement of so many bits, as Java's arithmetic has it."""
-    half = 1 << (bits - 1)
-    return (number + half) % (1 << bits) - half
+def _floored(number: str, width: int, bits: int = 128) -> str:
+    """SQL of the multiple of ``width`` below a HUGEINT, as Java computes it with numbers of so many bits."""
+    above = f"({number} % {width}) + {width}"
+    if 2 * width > 1 << (bits - 1):
+        above = f"{above} - CASE WHEN {above} >= {1 << (bits - 1)} THEN {1 << bits} ELSE 0 END"
+    return f"{number} - ({above}) % {width}"
 
 
 def _unscaled(value: str) -> str:

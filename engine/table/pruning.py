@@ -237,6 +237,8 @@ def source_interval(transform: Transform, source: IcebergType, low: Any, high: A
         # Writers disagree on the order of UUIDs (Java compared them as signed numbers).
         return (low, high) if not isinstance(source, UUIDType) or low == high else (None, None)
     if kind is TransformKind.TRUNCATE:
+        if isinstance(source, IntegerType) and transform.width > 2**30:
+            return None, None  # Java's arithmetic overflows all over the place
         return _wrapped(low, high, transform.width, source), _truncated_to(high, transform.width, source)
     if not transform.is_time:
         return None, None

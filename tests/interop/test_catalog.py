@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.evolve import add_column, drop_column, rename_column
 from bergsql.catalog.metadata.partition import PartitionBy, build_spec
 from bergsql.catalog.metadata.partition_evolve import AddField, DropField, SpecChange, evolve_spec
+from bergsql.catalog.metadata.partition_text import escape, value_text
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, UNSORTED, SortField, SortOrder
 from bergsql.catalog.metadata.table_metadata import TableMetadata
-from bergsql.catalog.metadata.transforms import DAY, HOUR, IDENTITY, MONTH, YEAR, bucket, truncate
-from bergsql.catalog.metadata.types import NestedField, parse_type
+from bergsql.catalog.metadata.transforms import DAY, HOUR, IDENTITY, MONTH, YEAR, Transform, bucket, truncate
+from bergsql.catalog.metadata.types import DecimalType, DoubleType, FloatType, NestedField, parse_type
 from bergsql.catalog.metadata.updates import (
     AddPartitionSpec,
     AddSchema,
@@ -27,6 +29,7 @@ from bergsql.catalog.metadata.updates import (
     SetProperties,
     new_table_metadata,
 )
+from bergsql.catalog.metadata.values import from_bytes, to_bytes
 from tests.interop.conftest import Both
 from tests.support.spark import Spark
 
@@ -173,3 +176,41 @@ def test_schemas_evolve_to_the_same_ids(spark: Spark, warehouse: Path) -> None:
     schema = rename_column(schema, ("s", "a"), "aa")
     schema = drop_column(schema, ("s", "b"))
     assert catalog.load_table(theirs).metadata.schema.same_columns(schema)
+
+
+@pytest.mark.parametrize(
+    ("type_", "transform", "values"),
+    [
+        ("double", IDENTITY, ["1e10", "0.0001", "-0.0", "-Infinity", "NaN", "0.1"]),
+        ("float", IDENTITY, ["16777216", "0.1", "1e-10"]),
+        ("decimal(38, 10)", IDENTITY, ["0", "0.0000000001", "-12.5"]),
+        ("decimal(20, 10)", truncate(50), ["0.0000000049", "0.0000000051", "-0.0000000001", "123456789"]),
+        ("int", truncate(10), ["-2147483648", "2147483647", "-1"]),
+        ("int", truncate(2**31 - 1), ["-2147483648", "2147483647", "2147483646", "-3"]),
+        ("int", truncate(1_500_000_000), ["2000000000", "1400000000", "-3"]),
+        ("bigint", truncate(7), ["-9223372036854775808", "9223372036854775807"]),
+        ("bigint", truncate(2**31 - 1), ["-9223372036854775808"]),
+    ],
+    ids=str,
+)
+def test_partition_values_read_as_sparks(
+    spark: Spark, warehouse: Path, type_: str, transform: Transform, values: Sequence[str]
+) -> None:
+    t = parse_type("long" if type_ == "bigint" else type_)
+    spec = "c" if transform is IDENTITY else f"truncate({transform.width}, c)"
+    name = "".join(filter(str.isalnum, f"text {type_} {transform}"))
+    spark.sql(f"CREATE TABLE api.api.{name} (c {type_}) USING iceberg PARTITIONED BY ({spec})")
+    spark.sql(f"INSERT INTO api.api.{name} VALUES " + ", ".join(f"(CAST('{v}' AS {type_}))" for v in values))
+    data = warehouse / "api" / name / "data"
+    theirs = {p.parent.name.partition("=")[2] for p in data.rglob("*.parquet")}
+
+    def ours(text: str) -> str:
+        if isinstance(t, DecimalType):
+            value: object = Decimal(text)
+        else:
+            value = float(text) if isinstance(t, FloatType | DoubleType) else int(text)
+        # A float is what its four bytes hold.
+        internal = from_bytes(t, to_bytes(t, value))
+        return escape(value_text(transform, t, transform.apply(internal, t)))
+
+    assert theirs == {ours(v) for v in values}
