@@ -237,9 +237,7 @@ def source_interval(transform: Transform, source: IcebergType, low: Any, high: A
         # Writers disagree on the order of UUIDs (Java compared them as signed numbers).
         return (low, high) if not isinstance(source, UUIDType) or low == high else (None, None)
     if kind is TransformKind.TRUNCATE:
-        if isinstance(source, IntegerType) and transform.width > 2**30:
-            return None, None  # Java's arithmetic overflows all over the place
-        return _wrapped(low, high, transform.width, source), _truncated_to(high, transform.width, source)
+        return _truncated_from(low, high, transform.width, source)
     if not transform.is_time:
         return None, None
     # Old writers rounded times before 1970 towards zero, so that a value may stand one too high.
@@ -249,10 +247,18 @@ def source_interval(transform: Transform, source: IcebergType, low: Any, high: A
     return lower, upper
 
 
-def _wrapped(low: Any, high: Any, width: int, source: IcebergType) -> Any:
-    """The least source value; unknown where Java's arithmetic may have wrapped the least numbers to the greatest."""
-    limit = 2**31 if isinstance(source, IntegerType) else 2**63 if isinstance(source, LongType) else None
-    return None if limit is not None and (high is None or high > limit - width) else low
+def _truncated_from(low: Any, high: Any, width: int, source: IcebergType) -> tuple[Any, Any]:
+    """The least and the greatest source value, not known where Java's arithmetic may have overflowed."""
+    limits: tuple[int, ...] = ()
+    if isinstance(source, IntegerType | LongType):
+        # A long may have been an int when its file was written.
+        limits = (2**31, 2**63) if isinstance(source, LongType) else (2**31,)
+    for limit in limits:
+        if 2 * width > limit and (low is None or low < limit) and (high is None or high >= -limit):
+            return None, None
+        if (low is None or low < limit) and (high is None or high > limit - width):
+            low = None  # the least numbers were wrapped to the greatest
+    return low, _truncated_to(high, width, source)
 
 
 def _truncated_to(value: Any, width: int, source: IcebergType) -> Any:
