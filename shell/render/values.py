@@ -10,7 +10,6 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
-from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.sql.types import DataType, Kind
 
 Writer = Callable[[Any], str]
@@ -32,10 +31,10 @@ def value_writer(type_: DataType, zone: str) -> Writer:
             return _boolean
         case kind if kind in _INTEGERS or kind is Kind.UUID:
             return str
-        case Kind.FLOAT:
-            return float_text
-        case Kind.DOUBLE:
-            return double_text
+        case Kind.FLOAT | Kind.DOUBLE:
+            from bergsql.catalog.metadata.java_floats import double_text, float_text
+
+            return float_text if type_.kind is Kind.FLOAT else double_text
         case Kind.TIME:
             return time_writer(type_.precision)
         case Kind.TIMESTAMP:
