@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
-
+from bergsql.catalog.lru import Lru
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.storage.base import Storage
 
@@ -19,14 +17,12 @@ class MetadataCache:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[object, TableMetadata]] = OrderedDict()
-        self._lock = Lock()
+        self._kept: Lru[str, tuple[object, TableMetadata]] = Lru(_CAPACITY)
 
     def load(self, storage: Storage, location: str) -> TableMetadata:
         """The metadata in the file at ``location``, which is read unless it is known."""
         identity = storage.identity(location)
-        with self._lock:
-            kept = self._kept.get(location)
+        kept = self._kept.get(location)
         if kept is not None and identity is not None and kept[0] == identity:
             return kept[1]
         metadata = TableMetadata.parse(storage.read(location), location)
@@ -35,10 +31,5 @@ class MetadataCache:
 
     def remember(self, location: str, identity: object, metadata: TableMetadata) -> None:
         """Keep what was just written to ``location``."""
-        if identity is None:
-            return
-        with self._lock:
-            self._kept[location] = (identity, metadata)
-            self._kept.move_to_end(location)
-            while len(self._kept) > _CAPACITY:
-                self._kept.popitem(last=False)
+        if identity is not None:
+            self._kept.put(location, (identity, metadata))

@@ -5,12 +5,11 @@ Manifests are immutable, so what was decoded is kept in a bounded cache. Writing
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.lru import Lru
 from bergsql.engine.table import avro
 from bergsql.engine.table.avro_records import Layout, decode_records
 from bergsql.engine.table.datafile import (
@@ -163,34 +162,8 @@ _LIST_LAYOUT = Layout(
 )
 
 
-class _Cache:
-    """Decoded files by path and length, the least recently used dropped first. Safe for threads."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._kept: OrderedDict[tuple[object, ...], tuple[int, object]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[object, ...]) -> object | None:
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][1]
-
-    def put(self, key: tuple[object, ...], size: int, value: object) -> None:
-        with self._lock:
-            if size > self._limit // 4 or key in self._kept:
-                return
-            self._kept[key] = (size, value)
-            self._size += size
-            while self._size > self._limit:
-                _, (freed, _) = self._kept.popitem(last=False)
-                self._size -= freed
-
-
-_cache = _Cache(CACHE_BYTES)
+# By path and length: manifests and their lists are immutable.
+_cache: Lru[tuple[object, ...], object] = Lru(CACHE_BYTES)
 
 
 def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMetadata) -> tuple[ManifestFile, ...]:
@@ -207,7 +180,7 @@ def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMeta
     found = tuple(decode_records(container, _LIST_LAYOUT, what))
     for manifest in found:
         _demand(isinstance(manifest.path, str) and isinstance(manifest.spec_id, int), what)
-    _cache.put(key, sum(len(b) for _, b in container.blocks), found)
+    _cache.put(key, found, sum(len(b) for _, b in container.blocks))
     return found
 
 
@@ -244,7 +217,7 @@ def read_raw_entries(storage: Storage, manifest: ManifestFile, metadata: TableMe
     for entry in found:
         if None in entry[:1] + entry[5:10]:  # status, and path to file size
             raise avro.corrupt(what, "a required field is missing")
-    _cache.put(key, sum(len(b) for _, b in container.blocks), found)
+    _cache.put(key, found, sum(len(b) for _, b in container.blocks))
     return found
 
 

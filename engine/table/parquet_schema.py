@@ -5,12 +5,11 @@ Apache Parquet's ``parquet.thrift`` (FileMetaData, SchemaElement) in Thrift's co
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.lru import Lru
 from bergsql.engine.table.avro import varint_tail
 
 if TYPE_CHECKING:
@@ -53,35 +52,9 @@ class Node:
         return self.field_id is not None or any(c.has_ids() for c in self.children)
 
 
-class _Footers:
-    """Schemas by path, the least recently used dropped first. Data files are immutable."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._kept: OrderedDict[tuple[str, int], tuple[Node, ...]] = OrderedDict()
-        self._shared: dict[tuple[Node, ...], tuple[Node, ...]] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[str, int]) -> tuple[Node, ...] | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def put(self, key: tuple[str, int], columns: tuple[Node, ...]) -> tuple[Node, ...]:
-        with self._lock:
-            if len(self._shared) > self._limit:
-                self._shared.clear()
-            # Files of one table mostly have one schema: keep it once.
-            columns = self._shared.setdefault(columns, columns)
-            self._kept[key] = columns
-            while len(self._kept) > self._limit:
-                self._kept.popitem(last=False)
-            return columns
-
-
-_footers = _Footers(limit=20_000)
+# By path and size: data files are immutable. Files of one table mostly have one schema, which is kept once.
+_footers: Lru[tuple[str, int], tuple[Node, ...]] = Lru(20_000)
+_schemas: Lru[tuple[Node, ...], tuple[Node, ...]] = Lru(2_000)
 
 
 def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
@@ -105,7 +78,12 @@ def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
         columns = _columns(tail[-8 - length : -8])
     except (IndexError, ValueError, UnicodeDecodeError, RecursionError) as e:
         raise _damaged(path) from e
-    return _footers.put((path, size), columns)
+    known = _schemas.get(columns)
+    if known is None:
+        known = columns
+        _schemas.put(columns, columns)
+    _footers.put((path, size), known)
+    return known
 
 
 def _damaged(path: str) -> BergError:
