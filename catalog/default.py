@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bergsql.catalog.base import LoadedTable, Namespace, TableIdent
+from bergsql.catalog.default_names import DEFAULT_CATALOG, DEFAULT_DATABASE
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.table_metadata import TableMetadata
-
-DEFAULT_CATALOG = "default_catalog"
-DEFAULT_DATABASE = "default_database"
 
 
 class DefaultCatalog(HadoopCatalog):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
+from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, CommitConflict, ErrorCode
 from bergsql.catalog.hadoop_publish import publish_version
 from bergsql.catalog.hadoop_versions import MetadataFile, file_name, metadata_dir, newest, numbered_version
@@ -28,11 +29,9 @@ def commit_version(
     Raises CommitConflict when another version is current by now, CommitStateUnknown when it cannot be found out
     whether the version was made. Updates that change nothing make no version.
     """
-    from time import time_ns
-
     from bergsql.catalog.metadata.updates import apply_updates, log_previous
 
-    changed = apply_updates(base.metadata, updates, time_ns() // 1_000_000)
+    changed = apply_updates(base.metadata, updates, now_ms())
     if changed is base.metadata:
         return base
     version = numbered_version(base.metadata_location)

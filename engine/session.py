@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bergsql.catalog.default_names import DEFAULT_CATALOG, DEFAULT_DATABASE
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import Duck, half_of_memory
 from bergsql.engine.result import Result
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog
     from bergsql.engine.sql.splitter import SourceStatement
     from bergsql.engine.sql.statements import Statement
-
-DEFAULT_CATALOG = "default_catalog"
-DEFAULT_DATABASE = "default_database"
 
 
 class SessionConfig(NamedTuple):

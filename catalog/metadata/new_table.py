@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from bergsql.catalog import clock
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.changes import (
     AddPartitionSpec,
@@ -101,7 +102,7 @@ def new_table_metadata(
         table_uuid=str(uuid4()),
         location=location.rstrip("/"),
         last_sequence_number=0,
-        last_updated_ms=_now_ms() if now_ms is None else now_ms,
+        last_updated_ms=clock.now_ms() if now_ms is None else now_ms,
         last_column_id=last_column_id,
         schemas=(fresh,),
         current_schema_id=0,
@@ -117,12 +118,6 @@ def new_table_metadata(
         metadata_log=(),
         refs={},
     )
-
-
-def _now_ms() -> int:
-    from time import time_ns
-
-    return time_ns() // 1_000_000
 
 
 def _moved(field_id: int, given: Schema, fresh: Schema) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bergsql.catalog.default_names import DEFAULT_CATALOG
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.registry import build_catalog
 from bergsql.engine.execute.like import like
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.result import Result, listing, ok
-from bergsql.engine.session import DEFAULT_CATALOG, Session
+from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import flink_identifier, flink_text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import time_ns
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.changes import TableUpdate
 from bergsql.catalog.metadata.snapshots import MAIN_BRANCH
@@ -55,7 +55,7 @@ def create_filled(
 
 def replaced_metadata(base: LoadedTable, definition: Definition) -> TableMetadata:
     """The metadata that a replaced table will have, for writing its new files."""
-    return apply_updates(base.metadata, definition(base), _now_ms())
+    return apply_updates(base.metadata, definition(base), now_ms())
 
 
 def replace_filled(
@@ -73,7 +73,7 @@ def replace_filled(
         current = catalog.load_table(base.ident)
         _check_definition_unchanged(base, current)
         updates = list(definition(current))
-        replaced = apply_updates(current.metadata, updates, _now_ms())
+        replaced = apply_updates(current.metadata, updates, now_ms())
         snapshot = maker.make(replaced, None)
         updates += snapshot_updates(replaced, snapshot, MAIN_BRANCH)
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
@@ -97,7 +97,3 @@ def _check_definition_unchanged(base: LoadedTable, current: LoadedTable) -> None
             f"Another writer changed the definition of table {base.full_name} meanwhile.",
             hint="Run the statement again: it will see the table as it is now.",
         )
-
-
-def _now_ms() -> int:
-    return time_ns() // 1_000_000

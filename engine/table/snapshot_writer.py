@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from os import urandom
-from time import time_ns
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.snapshots import Snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestFile
@@ -65,7 +65,7 @@ class SnapshotWriter:
             snapshot_id=self.snapshot_id,
             parent_id=parent_id,
             sequence_number=sequence_number,
-            timestamp_ms=max(time_ns() // 1_000_000, metadata.last_updated_ms),
+            timestamp_ms=max(now_ms(), metadata.last_updated_ms),
             manifest_list=path,
             summary=self._summary(gone, parent),
             schema_id=metadata.current_schema_id,
