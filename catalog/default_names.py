@@ -1,4 +1,4 @@
-"""The names of the catalog and the database that are there without being made; apart, because every start needs them."""
+"""The names of the catalog and the database that are there without being made; every start needs these alone."""
 
 DEFAULT_CATALOG = "default_catalog"
 DEFAULT_DATABASE = "default_database"

@@ -13,16 +13,14 @@ class OptionSpec(NamedTuple):
     """One option. ``key`` may end in ``*``: any key with that beginning.
 
     ``type`` is one of ``str``, ``int``, ``bool``, ``duration``, ``memory`` and ``enum`` (of ``values``); others are
-    checked by whoever declares them. ``accepted_only`` marks an option of Flink or Spark that means nothing here.
+    checked by whoever declares them. Whether it is a secret is told by its key (see secrets.py).
     """
 
     key: str
     type: str = "str"
     default: str | None = None
-    secret: bool = False
     doc: str = ""
     values: tuple[str, ...] = ()
-    accepted_only: bool = False
     required: bool = False
 
     def matches(self, key: str) -> bool:

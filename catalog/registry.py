@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from bergsql.catalog.base import Catalog
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
@@ -15,13 +14,9 @@ CATALOG_TYPES = ("hadoop", "hive", "rest", "jdbc", "glue", "nessie")
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SPARK_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
 _HADOOP_CLASS = "org.apache.iceberg.hadoop.HadoopCatalog"
-
+_HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 _LATER = ("table-default.", "table-override.", "view-default.", "view-override.")
-
-
-def _means_nothing(key: str, type_: str, doc: str) -> OptionSpec:
-    return OptionSpec(key, type_, accepted_only=True, doc=doc)
 
 
 HADOOP_OPTIONS: tuple[OptionSpec, ...] = (
@@ -31,31 +26,21 @@ HADOOP_OPTIONS: tuple[OptionSpec, ...] = (
     OptionSpec("warehouse", required=True, doc="The directory that holds the databases."),
     OptionSpec("default-database", doc="The database that USE CATALOG leads to."),
     OptionSpec("default-namespace", doc="The same in Spark's settings."),
-    OptionSpec("property-version", "enum", values=("1",), accepted_only=True, doc="The version of these options."),
-    OptionSpec(
-        "io-impl",
-        "enum",
-        values=("org.apache.iceberg.hadoop.HadoopFileIO",),
-        accepted_only=True,
-        doc="The Java class that reads files.",
-    ),
-    _means_nothing("clients", "int", "Connections to a Hive metastore."),
-    _means_nothing("cache-enabled", "bool", "Whether Java caches tables; here a table is always as it is now."),
-    _means_nothing("cache.expiration-interval-ms", "int", "How long Java caches tables."),
-    _means_nothing("cache.case-sensitive", "bool", "How Java's cache compares names."),
-    _means_nothing("use-nullable-query-schema", "bool", "CREATE TABLE AS makes nullable columns anyway."),
-    _means_nothing("hadoop-conf-dir", "str", "Hadoop's configuration, which local files do not need."),
-    _means_nothing("hadoop.*", "str", "Hadoop's configuration, which local files do not need."),
+    # What follows is checked, and means nothing here.
+    OptionSpec("property-version", "enum", values=("1",), doc="The version of these options."),
+    OptionSpec("io-impl", "enum", values=(_HADOOP_IO,), doc="The Java class that reads files."),
+    OptionSpec("clients", "int", doc="Connections to a Hive metastore."),
+    OptionSpec("cache-enabled", "bool", doc="Whether Java caches tables; here a table is always as it is now."),
+    OptionSpec("cache.expiration-interval-ms", "int", doc="How long Java caches tables."),
+    OptionSpec("cache.case-sensitive", "bool", doc="How Java's cache compares names."),
+    OptionSpec("use-nullable-query-schema", "bool", doc="CREATE TABLE AS makes nullable columns anyway."),
+    OptionSpec("hadoop-conf-dir", "str", doc="Hadoop's configuration, which local files do not need."),
+    OptionSpec("hadoop.*", "str", doc="Hadoop's configuration, which local files do not need."),
 )
 """The options of a Hadoop catalog, in Flink's and in Spark's form."""
 
 
-def build_catalog(
-    name: str,
-    options: Mapping[str, str],
-    home: Path,  # noqa: ARG001 - catalogs that last will be kept there
-    spark_class: str | None = None,
-) -> Catalog:
+def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None = None) -> Catalog:
     """The catalog ``name`` that ``options`` describe.
 
     With ``spark_class`` (the value of ``spark.sql.catalog.NAME``) they are Spark's options, without their prefix.

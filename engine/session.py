@@ -166,7 +166,7 @@ class Session:
         if CATALOG_PREFIX + name in values:
             prefix = f"{CATALOG_PREFIX}{name}."
             options = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-            return build_catalog(name, options, self._config.home, spark_class=values[CATALOG_PREFIX + name])
+            return build_catalog(name, options, spark_class=values[CATALOG_PREFIX + name])
         raise BergError(
             ErrorCode.NOT_FOUND,
             f"Catalog {name} was not found.",

@@ -31,9 +31,8 @@ def _setting(
     flavour: str = "both",
     aliases: tuple[str, ...] = (),
     values: tuple[str, ...] = (),
-    accepted_only: bool = False,
 ) -> Setting:
-    spec = OptionSpec(key, type_, default, doc=doc, values=values, accepted_only=accepted_only)
+    spec = OptionSpec(key, type_, default, doc=doc, values=values)
     return Setting(spec, flavour, aliases)
 
 
@@ -83,7 +82,6 @@ SETTINGS: tuple[Setting, ...] = (
         "false",
         "Whether an INSERT is waited for; a batch INSERT always is.",
         flavour="flink",
-        accepted_only=True,
     ),
     _setting(
         "table.dynamic-table-options.enabled",

@@ -37,10 +37,6 @@ class Schema:
         """The names of the columns."""
         return tuple(f.name for f in self.fields)
 
-    @property
-    def as_struct(self) -> StructType:
-        return StructType(self.fields)
-
     @cached_property
     def highest_field_id(self) -> int:
         """The greatest field id, nested fields included; 0 without any."""

@@ -27,7 +27,7 @@ def create(session: Session, statement: st.CreateCatalog) -> Result:
         )
     options, spans = options_of(statement.options)
     try:
-        catalog = build_catalog(statement.name, options, session.home)
+        catalog = build_catalog(statement.name, options)
     except BergError as error:
         # The catalog's errors name the option that they are about.
         named = next((span for key, span in spans.items() if f"'{key}'" in error.message), statement.span)

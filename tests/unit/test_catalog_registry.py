@@ -31,7 +31,7 @@ def test_flinks_form(tmp_path: Path) -> None:
         "clients": "5",
         "default-database": "d",
     }
-    catalog = build_catalog("c", options, tmp_path)
+    catalog = build_catalog("c", options)
     assert isinstance(catalog, HadoopCatalog)
     assert (catalog.name, catalog.type, catalog.warehouse) == ("c", "hadoop", str(tmp_path))
     assert catalog.options == options
@@ -39,11 +39,11 @@ def test_flinks_form(tmp_path: Path) -> None:
 
 
 def test_sparks_form(tmp_path: Path) -> None:
-    catalog = build_catalog("c", {"type": "hadoop", "warehouse": str(tmp_path)}, tmp_path, spark_class=SPARK)
+    catalog = build_catalog("c", {"type": "hadoop", "warehouse": str(tmp_path)}, spark_class=SPARK)
     assert isinstance(catalog, HadoopCatalog)
     assert catalog.default_namespace == ("default",)
     by_class = {"catalog-impl": "org.apache.iceberg.hadoop.HadoopCatalog", "warehouse": str(tmp_path)}
-    assert build_catalog("c", by_class, tmp_path, spark_class=SPARK).type == "hadoop"
+    assert build_catalog("c", by_class, spark_class=SPARK).type == "hadoop"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_sparks_form(tmp_path: Path) -> None:
         ({"type": "iceberg", "catalog-impl": "x.Y"}, "UNSUPPORTED", "x.Y ('catalog-impl') is not supported", None),
     ],
 )
-def test_what_is_refused(tmp_path: Path, options: dict[str, str], code: str, says: str, hint: str | None) -> None:
+def test_what_is_refused(options: dict[str, str], code: str, says: str, hint: str | None) -> None:
     with pytest.raises(BergError) as caught:
-        build_catalog("c", options, tmp_path)
+        build_catalog("c", options)
     assert caught.value.code is ErrorCode(code)
     assert says in caught.value.message
     assert (hint or "") in (caught.value.hint or "")
@@ -87,14 +87,14 @@ def test_what_is_refused(tmp_path: Path, options: dict[str, str], code: str, say
         ("org.apache.iceberg.spark.SparkCatalogue", {"type": "hadoop"}, "is not known here"),
     ],
 )
-def test_what_is_refused_of_spark(tmp_path: Path, spark_class: str, options: dict[str, str], says: str) -> None:
+def test_what_is_refused_of_spark(spark_class: str, options: dict[str, str], says: str) -> None:
     with pytest.raises(BergError, match=says):
-        build_catalog("c", options, tmp_path, spark_class=spark_class)
+        build_catalog("c", options, spark_class=spark_class)
 
 
 def test_secrets_of_a_catalog_are_masked(tmp_path: Path) -> None:
     options = {**HADOOP, "warehouse": str(tmp_path), "hadoop.fs.s3a.secret.key": "geheim"}
-    assert "geheim" not in str(dict(build_catalog("c", options, tmp_path).options))
+    assert "geheim" not in str(dict(build_catalog("c", options).options))
 
 
 # --- default_catalog -------------------------------------------------------------------------------------------------
