@@ -1,0 +1,31 @@
+"""What the code imports is what the package asks for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+
+from tests.support.shared import ROOT
+
+MODULES = {"prompt_toolkit": "prompt-toolkit", "_duckdb": "duckdb"}
+"""Modules that are not called as their distribution is."""
+
+
+def imported() -> Iterator[str]:
+    for room in ("shell", "engine", "catalog"):
+        for file in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom):
+                    names = [node.module or ""]
+                yield from (n.partition(".")[0] for n in names)
+
+
+def test_imports_are_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=!~\[; ]", d)[0] for d in project["dependencies"]}
+    foreign = {m for m in imported() if m not in sys.stdlib_module_names and m != "bergsql"}
+    assert {MODULES.get(m, m) for m in foreign} <= declared
