@@ -28,7 +28,8 @@ from bergsql.catalog.metadata.partition import PartitionBy, build_spec
 from bergsql.catalog.metadata.schema import Schema, assign_fresh_ids
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.transforms import IDENTITY, Transform, bucket
-from bergsql.catalog.metadata.types import NestedField, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import NestedField
 from bergsql.engine.duck import Duck
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import commit_snapshot

@@ -9,14 +9,13 @@ from typing import Any
 
 from bergsql.catalog.metadata.field_ids import assign_field_ids
 from bergsql.catalog.metadata.json_fields import JsonObject, integers, object_list, optional, others
+from bergsql.catalog.metadata.type_json import field_to_json, parse_field
 from bergsql.catalog.metadata.types import (
     ListType,
     MapType,
     NestedField,
     StructType,
     children,
-    field_to_json,
-    parse_field,
     walk,
 )
 

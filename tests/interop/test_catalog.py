@@ -20,7 +20,13 @@ from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, UNSORTED, SortField, SortOrder
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import DAY, HOUR, IDENTITY, MONTH, YEAR, Transform, bucket, truncate
-from bergsql.catalog.metadata.types import DecimalType, DoubleType, FloatType, NestedField, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    NestedField,
+)
 from bergsql.catalog.metadata.updates import (
     AddPartitionSpec,
     AddSchema,

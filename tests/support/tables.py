@@ -15,7 +15,8 @@ from bergsql.catalog.metadata.schema import Schema, assign_fresh_ids
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import Transform
-from bergsql.catalog.metadata.types import NestedField, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import NestedField
 from bergsql.engine.duck import Duck
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, Producer, commit_snapshot

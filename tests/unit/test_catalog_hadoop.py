@@ -19,7 +19,8 @@ from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.table_metadata import TableMetadata
-from bergsql.catalog.metadata.types import NestedField, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import NestedField
 from bergsql.catalog.metadata.updates import (
     AddSnapshot,
     SetProperties,

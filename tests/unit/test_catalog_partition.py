@@ -29,7 +29,8 @@ from bergsql.catalog.metadata.transforms import (
     bucket,
     truncate,
 )
-from bergsql.catalog.metadata.types import ListType, NestedField, StructType, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import ListType, NestedField, StructType
 from bergsql.catalog.metadata.updates import (
     AddPartitionSpec,
     SetDefaultSpec,

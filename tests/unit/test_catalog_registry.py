@@ -13,7 +13,8 @@ from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.partition import UNPARTITIONED
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.sort import UNSORTED
-from bergsql.catalog.metadata.types import NestedField, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import NestedField
 from bergsql.catalog.metadata.updates import new_table_metadata
 from bergsql.catalog.registry import build_catalog
 

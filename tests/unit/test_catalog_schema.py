@@ -11,6 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata import evolve
 from bergsql.catalog.metadata.schema import Schema, assign_fresh_ids, assign_ids_like
 from bergsql.catalog.metadata.schema_rules import check_schema
+from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import (
     IcebergType,
     ListType,
@@ -18,7 +19,6 @@ from bergsql.catalog.metadata.types import (
     NestedField,
     StringType,
     StructType,
-    parse_type,
     walk,
 )
 

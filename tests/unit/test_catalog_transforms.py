@@ -29,7 +29,8 @@ from bergsql.catalog.metadata.transforms import (
     bucket_hash,
     truncate,
 )
-from bergsql.catalog.metadata.types import NestedField, parse_type
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import NestedField
 from bergsql.catalog.metadata.values import to_internal
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bergsql.catalog.errors import BergError
+from bergsql.catalog.metadata.type_json import parse_type, type_to_json
 from bergsql.catalog.metadata.types import (
     PRIMITIVES,
     DecimalType,
@@ -21,8 +22,6 @@ from bergsql.catalog.metadata.types import (
     NestedField,
     StringType,
     StructType,
-    parse_type,
-    type_to_json,
 )
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.exact import civil_from_days, days_from_civil, decimal_of, unscaled_decimal
+from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import (
     IntegerType,
     ListType,
@@ -20,7 +21,6 @@ from bergsql.catalog.metadata.types import (
     NestedField,
     StringType,
     StructType,
-    parse_type,
 )
 from bergsql.catalog.metadata.value_json import value_from_json, value_to_json
 from bergsql.catalog.metadata.values import from_bytes, to_bytes, to_internal, to_python

@@ -20,7 +20,7 @@ from bergsql.catalog.metadata.changes import SetProperties, TableUpdate
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import DAY, IDENTITY, bucket
-from bergsql.catalog.metadata.types import parse_type
+from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.updates import AddSchema, SetCurrentSchema, replacement_updates
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import commit_snapshot, commit_updates

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bergsql.catalog.metadata.partition_text import value_text
 from bergsql.catalog.metadata.transforms import DAY, HOUR, IDENTITY, MONTH, VOID, YEAR, Transform, bucket, truncate
-from bergsql.catalog.metadata.types import parse_type
+from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.values import to_internal
 from bergsql.engine.table.partition_sql import Partitioned, with_partition_keys
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bergsql.catalog.metadata.types import parse_type
+from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.values import from_bytes
 from bergsql.engine.table.statistics import bound_readers, clock, days, ticks, upper_bytes, upper_string
 from tests.support.tables import Tables
