@@ -53,7 +53,7 @@ def bind_aggregate(
     bound = [_argument(a, inner) for a in plain]
     context.found.aggregate = context.found.aggregate or over is None
     text = call_text(name, [b.text for b in bound], around.distinct)
-    ready = fit_arguments(function.parameters, name, bound, context, span, [span_of(a) for a in plain])
+    ready = fit_arguments(function.parameters, name, bound, context, span, plain)
     if not function.keeps_nulls and ready:
         around.conditions.append(f"{ready[0].sql} IS NOT NULL")
     if over is not None:

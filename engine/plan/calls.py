@@ -17,7 +17,7 @@ from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries
 from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
 from bergsql.engine.sql.functions.registry import functions
-from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.parser.query import Place, span_of
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def bind_function(
     from bergsql.engine.plan.expressions import bind
 
     bound = [bind(a, context) for a in arguments]
-    return apply_scalar(function, name, bound, context, span, [span_of(a) for a in arguments])
+    return apply_scalar(function, name, bound, context, span, arguments)
 
 
 def apply_scalar(
@@ -97,11 +97,11 @@ def apply_scalar(
     bound: list[Bound],
     context: Context,
     span: Span | None,
-    spans: Sequence[Span | None] = (),
+    places: Sequence[Place] = (),
 ) -> Bound:
     """A scalar function of bound arguments."""
     volatile = function.volatile or any(b.volatile for b in bound)
-    ready = fit_arguments(function.parameters, name, bound, context, span, spans)
+    ready = fit_arguments(function.parameters, name, bound, context, span, places)
     result = _made(function, ready, context, span)
     if volatile and tries(result.sql):
 
@@ -164,7 +164,7 @@ def fit_arguments(
     bound: list[Bound],
     context: Context,
     span: Span | None,
-    spans: Sequence[Span | None] = (),
+    places: Sequence[Place] = (),
 ) -> list[Bound]:
     """The arguments as the parameters want them.
 
@@ -177,7 +177,7 @@ def fit_arguments(
         raise _arity(name, len(bound), least, None if open_end else len(codes), span)
     letters = [codes[min(i, len(codes) - 1)][0] for i in range(len(bound))]
     ready = [
-        _fit(b, letter, name, context, spans[i] if i < len(spans) else span)
+        _fit(b, letter, name, context, places[i] if i < len(places) else span)
         for i, (b, letter) in enumerate(zip(bound, letters, strict=True))
     ]
     shared = [i for i, letter in enumerate(letters) if letter == "c"]
@@ -204,7 +204,7 @@ def _common(values: list[Bound], name: str, context: Context, span: Span | None)
     return [coerce(v, shared, context, span) for v in values]
 
 
-def _fit(bound: Bound, code: str, name: str, context: Context, span: Span | None) -> Bound:
+def _fit(bound: Bound, code: str, name: str, context: Context, place: Place) -> Bound:
     kind = bound.type.kind
     if code in "ac" or code == "L":
         return bound
@@ -218,14 +218,14 @@ def _fit(bound: Bound, code: str, name: str, context: Context, span: Span | None
             return bound
         if kind in (Kind.DATE, Kind.NULL) or (kind in TEXTS):
             wanted = Kind.TIMESTAMP_LTZ if context.spark else Kind.TIMESTAMP
-            return coerce(bound, DataType(wanted, 6), context, span)
+            return coerce(bound, DataType(wanted, 6), context, place)
     elif code in "AM":
         if kind is (Kind.ARRAY if code == "A" else Kind.MAP) or kind is Kind.NULL:
             return bound
     elif _takes(code, kind, context):
-        return coerce(bound, _TYPES[code], context, span)
+        return coerce(bound, _TYPES[code], context, place)
     what = type_text(bound.type, context.flavour)
-    raise type_error(f"{name.upper()} takes {_WORDS[code]} here, not {what}.", span)
+    raise type_error(f"{name.upper()} takes {_WORDS[code]} here, not {what}.", place)
 
 
 def _takes(code: str, kind: Kind, context: Context) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan import cast_text, fold, integers
 from bergsql.engine.plan.bound import Bound, identifier
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
@@ -19,7 +19,7 @@ from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.parser.query import declared_type, span_of
+from bergsql.engine.sql.parser.query import Place, declared_type, span_of
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
 from bergsql.engine.sql.types import DataType, Field, Kind
 
@@ -31,24 +31,24 @@ def type_text(type_: DataType, flavour: Flavour) -> str:
     return spark_name(type_).upper()
 
 
-def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, span: Span | None = None) -> Bound:
+def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, place: Place = None) -> Bound:
     """``CAST(bound AS to)``; ``safe``: TRY_CAST.
 
     :raises BergError: TYPE when no value of the one type can become one of the other.
     """
     if context.spark and to.kind in TEXTS:
         to = DataType(Kind.STRING)  # as Spark does: the length of a CHAR or VARCHAR means nothing in a CAST
-    result = convert(bound, to, context, safe=safe, span=span)
+    result = convert(bound, to, context, safe=safe, place=place)
     word = "TRY_CAST" if safe else "CAST"
     return replace(result, text=f"{word}({bound.text} AS {type_text(to, context.flavour)})", name=None)
 
 
-def coerce(bound: Bound, to: DataType, context: Context, span: Span | None = None) -> Bound:
+def coerce(bound: Bound, to: DataType, context: Context, place: Place = None) -> Bound:
     """``bound`` as ``to``, as if nothing was written: its text stays."""
-    return replace(convert(bound, to, context, span=span), text=bound.text, name=bound.name)
+    return replace(convert(bound, to, context, place=place), text=bound.text, name=bound.name)
 
 
-def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False, span: Span | None = None) -> Bound:
+def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False, place: Place = None) -> Bound:
     """The value converted. The text of the result is of no use."""
     source = bound.type
     if source == to:
@@ -56,15 +56,15 @@ def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False,
     if source.kind is Kind.NULL:
         return constant(None, to, bound.text)
     if bound.is_constant:
-        folded = fold.fold_cast(bound.constant, source, to, context, safe=safe, span=span)
+        folded = fold.fold_cast(bound.constant, source, to, context, safe=safe, place=place)
         if folded is not fold.UNFOLDED:
             return constant(folded, to, bound.text, context.planner.relations.time_zone)
     if same_in_duckdb(source, to):
         # Only our description of the type changes (INT NOT NULL, VARCHAR and STRING …): plain column refs stay plain.
         return replace(bound, type=to, constant=bound.constant)
-    sql = convert_sql(bound.sql, source, to, context, safe=safe, volatile=bound.volatile, span=span)
+    sql = convert_sql(bound.sql, source, to, context, safe=safe, volatile=bound.volatile, place=place)
     if bound.volatile and tries(sql):
-        sql = let(bound.sql, lambda x: convert_sql(x, source, to, context, safe=safe, span=span))
+        sql = let(bound.sql, lambda x: convert_sql(x, source, to, context, safe=safe, place=place))
     nullable = bound.nullable or context.spark or safe
     return Bound.of(sql, to, bound.text, bound, nullable=nullable, volatile="error(" in sql)
 
@@ -93,21 +93,21 @@ def convert_sql(
     *,
     safe: bool = False,
     volatile: bool = False,
-    span: Span | None = None,
+    place: Place = None,
 ) -> str:
     """SQL that converts ``sql``, a value of ``source``."""
     if source == to or same_in_duckdb(source, to):
         return sql
     if source.kind is Kind.NULL:
         return f"CAST(NULL AS {duckdb_name(to)})"
-    found = _convert(sql, source, to, context, safe, volatile, span)
+    found = _convert(sql, source, to, context, safe, volatile, place)
     if found is None:
-        raise _impossible(source, to, context, span)
+        raise _impossible(source, to, context, place)
     return found
 
 
 def _convert(
-    sql: str, source: DataType, to: DataType, context: Context, safe: bool, volatile: bool, span: Span | None
+    sql: str, source: DataType, to: DataType, context: Context, safe: bool, volatile: bool, place: Place
 ) -> str | None:
     strict = not context.spark and not safe
     if to.kind in TEXTS:
@@ -127,16 +127,16 @@ def _convert(
     if source.kind in BINARIES and to.kind in BINARIES:
         return sql
     if source.kind in NESTED and source.kind is to.kind and len(source.children) == len(to.children):
-        return _to_nested(sql, source, to, context, safe, span)
+        return _to_nested(sql, source, to, context, safe, place)
     return None
 
 
-def _impossible(source: DataType, to: DataType, context: Context, span: Span | None) -> BergError:
+def _impossible(source: DataType, to: DataType, context: Context, place: Place) -> BergError:
     a, b = type_text(source, context.flavour), type_text(to, context.flavour)
     hint = None
     if source.kind in NUMBERS and to.kind in STAMPS and not context.spark:
         hint = "TO_TIMESTAMP_LTZ(seconds, 0) makes a timestamp of a number."
-    return BergError(ErrorCode.TYPE, f"{a} cannot be cast to {b}.", span=span, hint=hint)
+    return BergError(ErrorCode.TYPE, f"{a} cannot be cast to {b}.", span=span_of(place), hint=hint)
 
 
 def _to_integer(sql: str, source: Kind, to: Kind, context: Context, *, safe: bool, volatile: bool) -> str | None:
@@ -261,9 +261,9 @@ def cut_fraction(sql: str, source: DataType, to: DataType) -> str:
     return let(sql, lambda x: f"{made}(epoch_us({x}) - ((epoch_us({x}) % {unit}) + {unit}) % {unit})")
 
 
-def _to_nested(sql: str, source: DataType, to: DataType, context: Context, safe: bool, span: Span | None) -> str:
+def _to_nested(sql: str, source: DataType, to: DataType, context: Context, safe: bool, place: Place) -> str:
     def part(item: str, a: Field, b: Field) -> str:
-        return convert_sql(item, a.type, b.type, context, safe=safe, span=span)
+        return convert_sql(item, a.type, b.type, context, safe=safe, place=place)
 
     if source.kind is Kind.ARRAY:
         if same_in_duckdb(source.children[0].type, to.children[0].type):
@@ -297,4 +297,4 @@ def bind_cast(node: exp.Expr, context: Context) -> Bound:
         return bind_typed_literal(node, context)
     operand = bind(node.this, context)
     safe = isinstance(node, exp.TryCast)
-    return cast(operand, declared_type(node.args["to"]), context, safe=safe, span=span_of(node))
+    return cast(operand, declared_type(node.args["to"]), context, safe=safe, place=node)

@@ -36,23 +36,16 @@ def bind_name(parts: list[str], spans: list[Span | None], context: Context) -> B
     if start is not None:
         return _fields(start, parts[1:], spans[1:], context)
     try:
-        bound, taken = resolve(scope, parts, spans)
+        bound, taken, own = resolve(scope, parts, spans)
     except BergError as error:
         alias = context.aliases.get(key) if error.code is ErrorCode.NOT_FOUND else None
         if alias is None:
             raise
         return _fields(alias, parts[1:], spans[1:], context)
     context.planner.note_read(bound)
-    if not context.inside_aggregate and _is_own(bound, context):
+    if own and not context.inside_aggregate:
         context.found.loose.append((".".join(parts[:taken]), spans[taken - 1]))
     return _fields(bound, parts[taken:], spans[taken:], context)
-
-
-def _is_own(bound: Bound, context: Context) -> bool:
-    """True for a column of this query, not of one around it."""
-    return any(c.sql == bound.sql for s in context.scope.sources for c in s.columns) or any(
-        c.sql == bound.sql for c in context.scope.merged.values()
-    )
 
 
 def _fields(bound: Bound, names: list[str], spans: list[Span | None], context: Context) -> Bound:

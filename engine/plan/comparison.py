@@ -68,7 +68,7 @@ def comparable(a: Bound, b: Bound, context: Context, node: exp.Expr) -> tuple[Bo
 
 def _known_side(bound: Bound, to: DataType, other: Bound, context: Context, node: exp.Expr) -> Bound:
     try:
-        return coerce(bound, to, context, span_of(node))
+        return coerce(bound, to, context, node)
     except BergError as error:
         if bound.is_constant:
             error.message = f"{error.message.rstrip('.')}, which it is compared with."
@@ -250,7 +250,7 @@ def bind_like(node: exp.Expr, a: Bound, b: Bound, context: Context, escape: str 
 
 def as_text(bound: Bound, context: Context, node: exp.Expr) -> Bound:
     """``bound`` as text; other atomic types are written out, as both engines do."""
-    return bound if bound.type.kind in TEXTS else coerce(bound, STRING, context, span_of(node))
+    return bound if bound.type.kind in TEXTS else coerce(bound, STRING, context, node)
 
 
 def bind_in(node: exp.Expr, context: Context) -> Bound:

@@ -9,6 +9,7 @@ from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.records import Record
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser.query import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from bergsql.engine.plan.relations import IcebergRelation, Relations
+    from bergsql.engine.sql.parser.query import Place
     from bergsql.engine.sql.statements import TableHint
     from bergsql.engine.sql.types import DataType
     from bergsql.engine.table.predicate import Predicate
@@ -83,7 +85,7 @@ class Planner:
         self.flavour = relations.flavour
         self.hints = hints
         self.slots: list[Slot] = []
-        self._aliases: set[str] = set()
+        self._aliases: dict[str, int] = {}
 
     @property
     def spark(self) -> bool:
@@ -91,11 +93,11 @@ class Planner:
 
     def alias(self, wanted: str) -> str:
         """A relation name for DuckDB that nothing else in this query has, even without case."""
-        name, n = wanted, 1
+        name, key = wanted, wanted.casefold()
         while name.casefold() in self._aliases:
-            n += 1
-            name = f"{wanted}_{n}"
-        self._aliases.add(name.casefold())
+            self._aliases[key] = self._aliases.get(key, 1) + 1
+            name = f"{wanted}_{self._aliases[key]}"
+        self._aliases.setdefault(name.casefold(), 1)
         return name
 
     def note_read(self, bound: Bound) -> None:
@@ -201,5 +203,5 @@ class Context(Record):
         )
 
 
-def type_error(message: str, span: Span | None, hint: str | None = None) -> BergError:
-    return BergError(ErrorCode.TYPE, message, span=span, hint=hint)
+def type_error(message: str, place: Place, hint: str | None = None) -> BergError:
+    return BergError(ErrorCode.TYPE, message, span=span_of(place), hint=hint)

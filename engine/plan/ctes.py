@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -19,40 +20,34 @@ if TYPE_CHECKING:
 
 
 def bind_with(
-    node: exp.Expr | None, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]
+    query: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]
 ) -> tuple[dict[str, Cte], list[str]]:
-    """The named queries that a query sees, and those of its own WITH as SQL."""
+    """The named queries that ``query`` sees, and those of its own WITH as SQL."""
     named = dict(ctes)
     head: list[str] = []
-    if node is None:
-        return named, head
+    node = query.args["with_"]
     if node.args.get("recursive"):
         raise not_supported("WITH RECURSIVE", span_of(node))
     scope = Scope(planner.flavour)
     own: set[str] = set()
+    readers = Counter(scope.fold(t.name) for t in query.find_all(exp.Table) if not t.args.get("db"))
     for cte in node.expressions:
         name = cte.args["alias"].name
         key = scope.fold(name)
         if key in own:
             raise BergError(ErrorCode.INVALID, f"WITH names '{name}' twice.", span=span_of(cte.args["alias"]))
         own.add(key)
-        query = bind_query(cte.this, planner, parent, named)
-        columns = query.columns
-        if _references(node.parent, name, scope) > 1:
+        bound = bind_query(cte.this, planner, parent, named)
+        columns = bound.columns
+        if readers[key] > 1:
             # What one of its readers filters, the other may need.
             columns = [replace(c, origin=None) for c in columns]
         columns = rename(columns, cte.args["alias"].args.get("columns") or [], name, span_of(cte.args["alias"]))
         sql_name = planner.alias(name)
         inner = ", ".join(identifier(f"c{i}") for i in range(len(columns)))
         named[key] = Cte(name, sql_name, columns)
-        head.append(f"{identifier(sql_name)}({inner}) AS ({query.sql})")
+        head.append(f"{identifier(sql_name)}({inner}) AS ({bound.sql})")
     return named, head
-
-
-def _references(root: exp.Expr | None, name: str, scope: Scope) -> int:
-    if root is None:
-        return 2
-    return sum(1 for t in root.find_all(exp.Table) if t.args.get("db") is None and scope.same(t.name, name))
 
 
 def rename(columns: list[OutputColumn], names: list[exp.Expr], relation: str, span: Span | None) -> list[OutputColumn]:

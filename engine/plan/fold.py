@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from decimal import Context as DecimalContext
 from typing import Final
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
@@ -17,6 +17,7 @@ from bergsql.engine.plan.integers import BITS, wrap_int
 from bergsql.engine.plan.time_text import timestamp_text
 from bergsql.engine.plan.times import from_utc, parse_date, parse_time, to_utc, zone
 from bergsql.engine.plan.typed_literals import timestamp_value
+from bergsql.engine.sql.parser.query import Place, span_of
 from bergsql.engine.sql.types import DataType, Kind
 
 EXACT = DecimalContext(prec=100)
@@ -41,7 +42,7 @@ FALSE_TEXTS = frozenset({"f", "false", "n", "no", "0"})
 
 
 def fold_cast(
-    value: object, source: DataType, to: DataType, context: Context, *, safe: bool = False, span: Span | None = None
+    value: object, source: DataType, to: DataType, context: Context, *, safe: bool = False, place: Place = None
 ) -> object:
     """The value of a literal cast to ``to`` (None: it is NULL), or :data:`UNFOLDED`.
 
@@ -55,7 +56,7 @@ def fold_cast(
             raise BergError(
                 ErrorCode.TYPE,
                 f"'{value}' cannot be cast to {to.kind.value}.",
-                span=span,
+                span=span_of(place),
                 hint="TRY_CAST gives NULL for text that does not read.",
             )
         return found

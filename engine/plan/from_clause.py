@@ -237,7 +237,7 @@ def _derived(
         for column, origin in zip(found, (c.origin for c in columns), strict=True):
             column.sql = f"{identifier(alias)}.{identifier(origin.column if origin else column.name)}"
     _refuse_same_name(scope, answers_to, span)
-    scope.sources.append(Source(answers_to, found, has_metadata_columns=is_table))
+    scope.add(Source(answers_to, found, has_metadata_columns=is_table))
     scope.slots.update(c.origin.slot for c in columns if c.origin is not None)
     if is_table:
         return f"{sql} AS {identifier(alias)}"
@@ -247,14 +247,13 @@ def _derived(
 def _refuse_same_name(scope: Scope, names: tuple[str, ...], span: Span | None) -> None:
     if not names or scope.flavour is Flavour.SPARK:  # Spark only minds when a name is ambiguous
         return
-    for source in scope.sources:
-        if len(source.names) == len(names) and all(scope.same(a, b) for a, b in zip(source.names, names, strict=True)):
-            raise BergError(
-                ErrorCode.INVALID,
-                f"FROM names '{'.'.join(names)}' twice.",
-                span=span,
-                hint="Give each its own alias.",
-            )
+    if any(len(source.names) == len(names) for source in scope.source(names)):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"FROM names '{'.'.join(names)}' twice.",
+            span=span,
+            hint="Give each its own alias.",
+        )
 
 
 def _bind_subquery(

@@ -55,13 +55,14 @@ def _name(node: exp.Expr, bound: Bound, position: int, context: Context) -> str:
 
 def _made_unique(items: list[Item]) -> list[Item]:
     """Flink numbers columns of the same name: ``id``, ``id0``."""
-    taken: set[str] = set()
+    counts: dict[str, int] = {}
     for item in items:
-        name, n = item.name, 0
-        while name in taken:
-            name, n = f"{item.name}{n}", n + 1
+        name = item.name
+        while name in counts:
+            counts[item.name] += 1
+            name = f"{item.name}{counts[item.name]}"
         item.name = name
-        taken.add(name)
+        counts[name] = -1
     return items
 
 
@@ -100,7 +101,7 @@ def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
     parts, spans = name_parts(node)
     parts, spans = parts[:-1], spans[:-1]
     sources = context.scope.source(parts)
-    if sources or any(context.scope.same(c.name, parts[0]) for s in context.scope.sources for c in s.columns):
+    if sources or context.scope.columns(parts[0]):
         return [c for s in sources for c in s.columns]
     known = [s.names[-1] for s in context.scope.sources if s.names]
     first, last = spans[0], spans[-1]

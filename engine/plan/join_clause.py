@@ -12,7 +12,7 @@ from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.from_clause import bind_joins, bind_relation, push, refuse_parts
 from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
 from bergsql.engine.plan.records import replace
-from bergsql.engine.plan.scope import Scope, Source
+from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 
 _JOIN_PARTS = frozenset({"this", "on", "using", "side", "kind", "method"})
 
@@ -23,21 +23,25 @@ def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: M
     kind = join_kind(join)
     before = list(scope.sources)
     left_slots = set(scope.slots)
-    left_columns = scope.all_columns()
-    before_columns = sum(len(s.columns) for s in before)
     left_star, scope.star = scope.star, None
     right = bind_relation(join.this, scope, planner, ctes)
     nested = join.this.args.get("joins") or []
     right = bind_joins(right, nested, scope, planner, ctes) if nested else right
-    right_columns = scope.all_columns()[before_columns:]
-    merges = left_star is not None or scope.star is not None
-    scope.star = [*left_columns, *right_columns] if merges else None
     right_slots = scope.slots - left_slots
     on, using = join.args.get("on"), join.args.get("using") or []
     added = scope.sources[len(before) :]
-    if join.args.get("method") == "NATURAL":
-        names = [c.name for c in left_columns]
-        using = [exp.to_identifier(c.name) for c in right_columns if any(scope.same(c.name, n) for n in names)]
+    natural = join.args.get("method") == "NATURAL"
+    merges = left_star is not None or scope.star is not None
+    left_columns: list[SourceColumn] = []
+    right_columns: list[SourceColumn] = []
+    if merges or using or natural:
+        plain = [c for s in before for c in s.columns]
+        left_columns = plain if left_star is None else left_star
+        right_columns = scope.all_columns()[len(plain) :]
+        scope.star = [*left_columns, *right_columns] if merges else None
+    if natural:
+        names = {scope.fold(c.name) for c in left_columns}
+        using = [exp.to_identifier(c.name) for c in right_columns if scope.fold(c.name) in names]
     clause = ""
     if using:
         clause = " ON " + bind_using(
@@ -60,7 +64,7 @@ def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: M
         kind = "INNER"
     _pad(planner, kind, left_slots, right_slots)
     if kind in ("SEMI", "ANTI"):
-        del scope.sources[len(before) :]  # the right side is not seen outside
+        scope.cut(len(before))  # the right side is not seen outside
         scope.star = left_columns if scope.star is not None else None
     if kind in ("RIGHT", "FULL") or kind == "LEFT":
         _mark_nullable(scope, before, added, kind)

@@ -23,7 +23,7 @@ def bind_bracket(node: exp.Expr, context: Context) -> Bound:
     kind = collection.type.kind
     if kind is Kind.MAP:
         key_type, value_type = (c.type for c in collection.type.children)
-        key = coerce(index, key_type, context, span_of(node))
+        key = coerce(index, key_type, context, node)
         return Bound.of(f"{collection.sql}[{key.sql}]", value_type, text, collection, key, nullable=True)
     if kind is not Kind.ARRAY:
         what = type_text(collection.type, context.flavour)

@@ -54,6 +54,6 @@ def bind_at_time_zone(node: exp.Expr, context: Context) -> Bound:
     stamp = bind(node.this, context)
     where = as_text(bind(node.args["zone"], context), context, node)
     if stamp.type.kind is not Kind.TIMESTAMP_LTZ:
-        stamp = coerce(stamp, DataType(Kind.TIMESTAMP_LTZ, 6), context, span_of(node))
+        stamp = coerce(stamp, DataType(Kind.TIMESTAMP_LTZ, 6), context, node)
     sql = f"timezone({where.sql}, {stamp.sql})"
     return Bound.of(sql, DataType(Kind.TIMESTAMP, 6), f"({stamp.text} AT TIME ZONE)", stamp, where)

@@ -26,11 +26,13 @@ def order_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
     if order is None:
         return ""
     inner = replace(context, clause="ORDER BY", aliases_first=True)
-    keys = [_order_item(key, items, inner) for key in order.expressions]
+    places = {item.bound.sql: n for n, item in reversed(list(enumerate(items)))}
+    keys = [_order_item(key, items, places, inner) for key in order.expressions]
     return f" ORDER BY {', '.join(k for k in keys if k)}" if any(keys) else ""
 
 
-def _order_item(node: exp.Expr, items: list[Item], context: Context) -> str:
+def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], context: Context) -> str:
+    """A key; one that is an item (``places``: by SQL) is its number."""
     inner = node.this if isinstance(node, exp.Ordered) else node
     if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
         raise BergError(ErrorCode.INVALID, "ORDER BY takes expressions, not a star.", span=span_of(inner))
@@ -40,12 +42,9 @@ def _order_item(node: exp.Expr, items: list[Item], context: Context) -> str:
     position = ordinal(inner, len(items), "ORDER BY")
     if position is None:
         bound = bind(inner, context)
-        found = [n for n, i in enumerate(items) if i.bound.sql == bound.sql]
-        if bound.is_constant and not found:
-            return ""  # a literal orders nothing
-        position = found[0] if found else None
+        position = places.get(bound.sql)
         if position is None:
-            return order_key(node, context, bound)[0]
+            return "" if bound.is_constant else order_key(node, context, bound)[0]  # a literal orders nothing
     number = Bound(str(position + 1), items[position].bound.type, "")
     return order_key(node, context, number)[0]
 
@@ -73,7 +72,7 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
     alias = planner.alias("q")
     scope = Scope(planner.flavour)
     found, inner = derived_columns([replace(c, origin=None) for c in query.columns], alias)
-    scope.sources.append(Source((), found))
+    scope.add(Source((), found))
     context = Context(planner, scope, "ORDER BY", dict(ctes), aggregates_allowed=False)
     keys: list[str] = []
     for key in order.expressions:

@@ -85,9 +85,12 @@ def plan_expression(expression: Expression, relations: Relations, to: DataType |
 
     planner = Planner(relations)
     context = Context(planner, Scope(relations.flavour), "a constant", aggregates_allowed=False, windows_allowed=False)
-    bound = bind(expression.ast, context)
-    if to is not None:
-        bound = coerce(bound, to, context, expression.span)
+    try:
+        bound = bind(expression.ast, context)
+        if to is not None:
+            bound = coerce(bound, to, context, expression.span)
+    except RecursionError:
+        raise BergError(ErrorCode.INVALID, "The expression is nested too deeply.", span=expression.span) from None
     if planner.slots:
         raise BergError(ErrorCode.INVALID, "A constant expression cannot read a table.", span=expression.span)
     return bound.sql

@@ -14,8 +14,9 @@ METADATA_COLUMNS = frozenset({"_file", "_pos", "_partition", "_spec_id", "_delet
 """Columns that Iceberg adds to every table in Spark."""
 
 
-def resolve(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) -> tuple[Bound, int]:
-    """What a dotted name means: a column, and how many of the parts its name took (the rest are fields of it).
+def resolve(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) -> tuple[Bound, int, bool]:
+    """What a dotted name means: a column, how many of the parts its name took (the rest are fields of it), and whether
+    it is one of ``scope`` itself, not of a query around.
 
     :raises BergError: NOT_FOUND with the nearest name as hint, or INVALID when it is ambiguous.
     """
@@ -27,7 +28,7 @@ def resolve(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) ->
             while inner is not None and inner is not at:
                 inner.outer.append(parts[found[1] - 1])
                 inner = inner.parent
-            return found
+            return *found, at is scope
         at = at.parent
     raise _not_found(scope, parts, spans)
 
@@ -36,20 +37,20 @@ def _in_scope(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) 
     # A qualified name first: in ``t.id`` t is a table where there is one of that name.
     for taken in range(len(parts) - 1, 0, -1):
         sources = scope.source(parts[:taken])
-        columns = [c for s in sources for c in s.columns if scope.same(c.name, parts[taken])]
+        columns = scope.columns(parts[taken], sources) if sources else []
         if len(columns) > 1:
             raise _ambiguous(parts[: taken + 1], sources, spans)
         if columns:
             return column_of(columns[0], parts[taken]), taken + 1
         if sources:
             _check_metadata_column(sources, parts[taken], spans[taken])
-            if not any(scope.same(c.name, parts[0]) for s in scope.sources for c in s.columns):
+            if not scope.columns(parts[0]):
                 known = [c.name for s in sources for c in s.columns]
                 raise _unknown(".".join(parts[: taken + 1]), parts[taken], known, _span(spans, taken), scope.flavour)
     merged = scope.merged.get(scope.fold(parts[0]))
     if merged is not None:
         return column_of(merged, parts[0]), 1
-    found = [c for s in scope.sources for c in s.columns if scope.same(c.name, parts[0])]
+    found = scope.columns(parts[0])
     if len(found) > 1:
         raise _ambiguous(parts[:1], [s for s in scope.sources if any(c in found for c in s.columns)], spans)
     return (column_of(found[0], parts[0]), 1) if found else None

@@ -54,12 +54,14 @@ class Scope:
         The scans below this FROM: a condition here may be pushed to these, and to no others.
     """
 
-    __slots__ = ("flavour", "merged", "outer", "parent", "slots", "sources", "star")
+    __slots__ = ("_columns", "_named", "flavour", "merged", "outer", "parent", "slots", "sources", "star")
 
     def __init__(self, flavour: Flavour, parent: Scope | None = None) -> None:
         self.flavour = flavour
         self.parent = parent
         self.sources: list[Source] = []
+        self._columns: dict[str, list[tuple[Source, SourceColumn]]] = {}
+        self._named: dict[str, list[Source]] = {}
         self.star: list[SourceColumn] | None = None
         self.merged: dict[str, SourceColumn] = {}
         self.outer: list[str] = []
@@ -76,17 +78,45 @@ class Scope:
             return self.star
         return [column for source in self.sources for column in source.columns]
 
+    def add(self, source: Source) -> None:
+        """One more relation of this FROM."""
+        self.sources.append(source)
+        for column in source.columns:
+            self._columns.setdefault(self.fold(column.name), []).append((source, column))
+        if source.names:
+            self._named.setdefault(self.fold(source.names[-1]), []).append(source)
+
+    def cut(self, count: int) -> None:
+        """Forget all relations but the first ``count``."""
+        while len(self.sources) > count:
+            source = self.sources.pop()
+            for column in source.columns:
+                self._columns[self.fold(column.name)].pop()
+            if source.names:
+                self._named[self.fold(source.names[-1])].pop()
+
     def adopt(self, inner: Scope) -> None:
         """Take in the relations of a join in parentheses."""
         if self.star is not None or inner.star is not None:
             self.star = [*self.all_columns(), *inner.all_columns()]
-        self.sources.extend(inner.sources)
+        for source in inner.sources:
+            self.add(source)
         self.merged.update(inner.merged)
         self.slots |= inner.slots
 
     def source(self, parts: Sequence[str]) -> list[Source]:
         """The relations that a dotted name such as ``t`` or ``db.t`` names."""
-        return [s for s in self.sources if self._names(s, parts)]
+        return [s for s in self._named.get(self.fold(parts[-1]), ()) if self._names(s, parts)]
+
+    def columns(self, name: str, sources: Sequence[Source] | None = None) -> list[SourceColumn]:
+        """The columns of that name, of all relations or only of ``sources``."""
+        key = self.fold(name)
+        found = self._columns.get(key, ())
+        if sources is None:
+            return [c for _, c in found]
+        if sum(len(s.columns) for s in sources) < len(found):
+            return [c for s in sources for c in s.columns if self.fold(c.name) == key]
+        return [c for s, c in found if any(s is x for x in sources)]
 
     def _names(self, source: Source, parts: Sequence[str]) -> bool:
         if not source.names or len(parts) > len(source.names):
@@ -99,11 +129,12 @@ def derived_columns(columns: Sequence[OutputColumn], alias: str) -> tuple[list[S
     taken: set[str] = set()
     found: list[SourceColumn] = []
     inner: list[str] = []
+    counts: dict[str, int] = {}
     for column in columns:
-        unique, n = column.name, 0
+        unique, key = column.name, column.name.casefold()
         while unique.casefold() in taken:
-            n += 1
-            unique = f"{column.name}_{n}"
+            counts[key] = counts.get(key, 0) + 1
+            unique = f"{column.name}_{counts[key]}"
         taken.add(unique.casefold())
         inner.append(identifier(unique))
         sql = f"{identifier(alias)}.{identifier(unique)}"

@@ -25,11 +25,10 @@ def bind_query(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Map
     """
     named = dict(ctes)
     head: list[str] = []
-    with_ = node.args.get("with_")
-    if with_ is not None:
+    if node.args.get("with_") is not None:
         from bergsql.engine.plan.ctes import bind_with
 
-        named, head = bind_with(with_, planner, parent, ctes)
+        named, head = bind_with(node, planner, parent, ctes)
     if isinstance(node, exp.Select):
         query = bind_select(node, planner, parent, named)
     elif isinstance(node, exp.SetOperation):

@@ -98,7 +98,7 @@ def _as_relation(
     columns = rename(columns, names, wanted, span_of(node))
     alias = planner.alias(wanted)
     found, inner = derived_columns(columns, alias)
-    scope.sources.append(Source((wanted,), found))
+    scope.add(Source((wanted,), found))
     return f"LATERAL ({sql}) AS {identifier(alias)}({', '.join(inner)})"
 
 
@@ -149,7 +149,7 @@ def _range(
     context = _context(scope, planner, ctes)
     if not 1 <= len(call.expressions) <= 3:
         raise BergError(ErrorCode.ARITY, "RANGE takes start, end and step.", span=span_of(call))
-    bounds = [coerce(bind(e, context), BIGINT, context, span_of(e)).sql for e in call.expressions]
+    bounds = [coerce(bind(e, context), BIGINT, context, e).sql for e in call.expressions]
     sql = f"SELECT * FROM range({', '.join(bounds)})"
     return _as_relation(sql, [OutputColumn("id", BIGINT, False)], alias, names, call, scope, planner)
 

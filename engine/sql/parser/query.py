@@ -60,6 +60,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -91,11 +92,18 @@ class _BothFlavours(Dialect):
 # --- for those who read the tree -------------------------------------------------------------------------------------
 
 
-def span_of(node: exp.Expr) -> Span | None:
-    """Where ``node`` stands in the statement's text: from its first part that has a place to its last."""
+Place: TypeAlias = exp.Expr | Span | None
+"""Where something is written: its span, or a node. To find a node's span takes a walk through all that is below it, so
+what may fail is given the node, and looks for its span only when it does fail."""
+
+
+def span_of(place: Place) -> Span | None:
+    """Where a node stands in the statement's text: from its first part that has a place to its last."""
+    if place is None or isinstance(place, Span):
+        return place
     low: int | None = None
     high = 0
-    for part in node.walk():
+    for part in place.walk():
         meta = part._meta
         if meta and "start" in meta:
             start, end = meta["start"], meta["end"] + 1
