@@ -2,7 +2,8 @@
 
 ``metadata/vN.metadata.json`` is version N, gzipped as ``vN.gz.metadata.json`` (or, by old writers,
 ``vN.metadata.json.gz``). ``metadata/version-hint.text`` holds the number of a recent version, nothing more: it may be
-missing, empty, garbage or behind. Tables of other catalogs hold ``NNNNN-<uuid>.metadata.json`` instead.
+missing, empty, garbage or behind. It is never ahead: then versions were lost, and to go on from an older one would
+lose them for good. Tables of other catalogs hold ``NNNNN-<uuid>.metadata.json`` instead.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bergsql.catalog.errors import BergError
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import FileMissing, Storage
 
 HINT_FILE = "version-hint.text"
@@ -57,17 +58,46 @@ def newest(storage: Storage, table_location: str, *, listed: bool = False) -> Me
     """The newest version of a table; None when there is none.
 
     From the hinted version on every next number is tried, so a hint that is behind does no harm; any other hint makes
-    the directory be listed, in numeric order. ``listed``: list it in any case.
+    the directory be listed, in numeric order. ``listed``: list it in any case, and believe no hint.
+
+    :raises BergError: CORRUPT when the hint names a version that is not there, and neither is a later one.
     """
     hint = read_hint(storage, table_location)
     found = version_file(storage, table_location, hint) if isinstance(hint, int) and not listed else None
     if found is None:
         found = _listed(storage, table_location, hint if isinstance(hint, str) else None)
+        if isinstance(hint, int) and not listed and _is_ahead(hint, found):
+            if read_hint(storage, table_location) != hint:
+                # Others went on, or dropped the table, between the two looks.
+                return newest(storage, table_location)
+            raise _missing(table_location, hint, found)
     if found is None or not found.numbered:
         return found
     while (later := version_file(storage, table_location, found.version + 1)) is not None:
         found = later
     return found
+
+
+def _is_ahead(hint: int, found: MetadataFile | None) -> bool:
+    """Whether a hint names a version behind the last one that was found. No hint tells other catalogs' numbers."""
+    return hint > 0 if found is None else found.numbered and hint > found.version
+
+
+def _missing(table_location: str, hint: int, found: MetadataFile | None) -> BergError:
+    directory = metadata_dir(table_location)
+    file = f"{directory}/{file_name(hint, gzipped=False)}"
+    if found is None:
+        advice = "There is no other version either. Restore it, or remove what is left with DROP TABLE."
+    else:
+        advice = (
+            f"Restore it; or, to go on from version {found.version} without what came behind it, "
+            f"write {found.version} into {HINT_FILE}."
+        )
+    return BergError(
+        ErrorCode.CORRUPT,
+        f"The table's newest metadata file is missing: {directory}/{HINT_FILE} names {file}.",
+        hint=advice,
+    )
 
 
 def read_hint(storage: Storage, table_location: str) -> int | str | None:
@@ -101,8 +131,6 @@ def _listed(storage: Storage, table_location: str, hint: str | None) -> Metadata
 
 
 def holds_table(storage: Storage, table_location: str) -> bool:
-    """Whether there is a table in the directory."""
+    """Whether there is a table in the directory, though its metadata may be lost."""
     hint = read_hint(storage, table_location)
-    if isinstance(hint, int) and version_file(storage, table_location, hint) is not None:
-        return True
-    return _listed(storage, table_location, None) is not None
+    return (isinstance(hint, int) and hint > 0) or _listed(storage, table_location, None) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -392,8 +393,6 @@ def grown(catalog: HadoopCatalog, versions: int = 12) -> LoadedTable:
         "11",
         "12",
         "12\n",
-        "13",
-        "99",
         "9" * 40,
         "v12",
         "１２",
@@ -455,20 +454,81 @@ def test_the_newest_of_any_run_of_versions(
         (table / "metadata" / noise).touch()
     if hint is not None:
         (table / "metadata" / "version-hint.text").write_text(hint, encoding="utf-8")
+    text = (hint or "").strip()
+    if text.isascii() and text.isdigit() and int(text) >= first + count:
+        with pytest.raises(BergError, match=rf"names .*/v{int(text)}\.metadata\.json"):
+            newest(LocalStorage(), str(table))
+        return
     found = newest(LocalStorage(), str(table))
     assert found is not None
     assert found.version == first + count - 1
     assert Path(found.location).exists()
 
 
+@pytest.mark.parametrize("hint", ["4", "99"])
+def test_a_lost_newest_version_is_told_and_not_overwritten(catalog: HadoopCatalog, hint: str) -> None:
+    latest = grown(catalog, 4)
+    metadata = place(catalog) / "metadata"
+    (metadata / "v4.metadata.json").unlink()
+    (metadata / "version-hint.text").write_text(hint)
+    assert catalog.list_tables(("db",)) == [T]
+    before = catalog.load_table  # the same catalog has read version 4, others have not
+    for load in (before, HadoopCatalog("other", catalog.warehouse).load_table):
+        with pytest.raises(BergError, match=rf"/version-hint\.text names .*/v{hint}\.metadata\.json") as caught:
+            load(T)
+        assert caught.value.code is ErrorCode.CORRUPT
+        assert "write 3 into version-hint.text" in (caught.value.hint or "")
+    with pytest.raises(BergError, match="newest metadata file is missing"):
+        catalog.commit(latest, [SetProperties({"n": "5"})])
+    assert sorted(p.name for p in metadata.iterdir()) == [
+        *(f"v{n}.metadata.json" for n in (1, 2, 3)),
+        "version-hint.text",
+    ]
+    (metadata / "version-hint.text").write_text("3")
+    done = catalog.commit(catalog.load_table(T), [SetProperties({"n": "new"})])
+    assert done.metadata_location.endswith("/v4.metadata.json")
+
+
 def test_no_version_at_all(catalog: HadoopCatalog) -> None:
     (place(catalog) / "metadata").mkdir(parents=True)
-    (place(catalog) / "metadata" / "version-hint.text").write_text("3")
+    (place(catalog) / "metadata" / "version-hint.text").write_text("0")
     assert not catalog.table_exists(T)
     with pytest.raises(BergError, match=r"Table h\.db\.t was not found"):
         catalog.load_table(T)
     assert create(catalog).metadata_location.endswith("/v1.metadata.json")
     assert (place(catalog) / "metadata" / "version-hint.text").read_text() == "1"
+
+
+def test_a_table_of_which_only_the_hint_is_left(catalog: HadoopCatalog) -> None:
+    (place(catalog) / "metadata").mkdir(parents=True)
+    (place(catalog) / "metadata" / "version-hint.text").write_text("3")
+    with pytest.raises(BergError, match=r"newest metadata file is missing.*/v3\.metadata\.json") as caught:
+        catalog.load_table(T)
+    assert "DROP TABLE" in (caught.value.hint or "")
+    with pytest.raises(BergError, match="already exists"):
+        create(catalog)
+    catalog.drop_table(T)
+    assert create(catalog).metadata_location.endswith("/v1.metadata.json")
+
+
+class Overwritten(LocalStorage):
+    """A storage under which others go on to version 20, without leaving older ones, when the directory is listed."""
+
+    def list(self, path: str) -> Iterator[tuple[str, bool]]:
+        found = list(super().list(path))
+        (Path(path) / "v20.metadata.json").touch()
+        (Path(path) / "version-hint.text").write_text("20")
+        return iter(found)
+
+
+def test_a_hint_is_ahead_only_if_it_still_is(tmp_path: Path) -> None:
+    metadata = tmp_path / "metadata"
+    metadata.mkdir()
+    (metadata / "v3.metadata.json").touch()
+    (metadata / "version-hint.text").write_text("7")
+    found = newest(Overwritten(), str(tmp_path))
+    assert found is not None
+    assert found.version == 20
 
 
 def test_a_damaged_version_is_named(catalog: HadoopCatalog) -> None:
