@@ -92,7 +92,7 @@ def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> li
     quote = flink_identifier if flavour is Flavour.FLINK else spark_identifier
     terms = []
     for part in spec.fields:
-        column = ".".join(quote(p) for p in (schema.name_of(part.source_id) or "?").split("."))
+        column = ".".join(map(quote, _path(schema, part.source_id)))
         transform = part.transform
         match transform.kind:
             case "void":
@@ -104,6 +104,16 @@ def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> li
             case kind:
                 terms.append(f"{kind}s({column})")
     return terms
+
+
+def _path(schema: Schema, field_id: int) -> list[str]:
+    """The names of a column and of the fields in it, down to the one with this id: a name may hold dots."""
+    field = schema.field(field_id)
+    names: list[str] = []
+    while field is not None:
+        names.insert(0, field.name)
+        field = schema.parent_of(field.field_id)
+    return names or ["?"]
 
 
 def show_create(session: Session, statement: st.ShowCreateTable) -> Result:

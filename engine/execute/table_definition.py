@@ -77,7 +77,9 @@ def declared_schema(statement: st.CreateTable, format_version: int) -> Schema:
         )
         for column in columns
     )
-    return Schema(0, fields, tuple(f.field_id for f in fields if f.name in key))
+    schema = Schema(0, fields, tuple(f.field_id for f in fields if f.name in key))
+    _check_full_names(schema, {c.name: c.span for c in columns})
+    return schema
 
 
 def _iceberg_type(column: st.ColumnDef, ids: Iterator[int], format_version: int) -> IcebergType:
@@ -120,6 +122,17 @@ def _check_names(columns: Sequence[st.ColumnDef]) -> None:
             else f"Columns '{first.name}' and '{column.name}' differ only in case.",
             span=column.span,
         )
+
+
+def _check_full_names(schema: Schema, spans: Mapping[str, Span]) -> None:
+    """Refuse a column `a.b` beside a struct a with a field b: the table format finds fields by their full names."""
+    for field_id in range(1, schema.highest_field_id + 1):
+        name = schema.name_of(field_id) or ""
+        found = schema.find(name)
+        if found is not None and found.field_id != field_id:
+            raise BergError(
+                ErrorCode.INVALID, f"'{name}' is both a column and a field of a struct.", span=spans.get(name)
+            )
 
 
 def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tuple[str, ...]:
@@ -176,7 +189,9 @@ def queried_schema(columns: Sequence[PlannedColumn], format_version: int, span: 
         except BergError as error:
             error.message = f"Column '{column.name}' of the query: {error.message}"
             raise error.at(span) from None
-    return Schema(0, tuple(fields))
+    schema = Schema(0, tuple(fields))
+    _check_full_names(schema, {})
+    return schema
 
 
 def declared_spec(schema: Schema, partitioning: Sequence[st.PartitionColumn], flavour: Flavour) -> PartitionSpec:

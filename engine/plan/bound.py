@@ -30,10 +30,22 @@ DATE = DataType(Kind.DATE)
 
 
 class Origin(NamedTuple):
-    """The column of a scan that an expression is, unchanged: what a pushed predicate may be about."""
+    """The column of a scan, or the field of one, that an expression is, unchanged: what a pushed predicate may be about.
+
+    ``path`` are the names of the column and of the fields in it: a name may hold dots.
+    """
 
     slot: int
-    column: str
+    path: tuple[str, ...]
+
+    @property
+    def column(self) -> str:
+        return self.path[0]
+
+    @property
+    def name(self) -> str:
+        """The full name, as Iceberg knows fields by it."""
+        return ".".join(self.path)
 
 
 class Bound(Record):

@@ -103,7 +103,7 @@ class Planner:
     def note_read(self, bound: Bound) -> None:
         """Remember that the query reads the column of a scan that ``bound`` is."""
         if bound.origin is not None:
-            self.slots[bound.origin.slot].columns.add(bound.origin.column.partition(".")[0])
+            self.slots[bound.origin.slot].columns.add(bound.origin.column)
 
     def slot(self, relation: IcebergRelation) -> int:
         number = len(self.slots)

@@ -190,7 +190,7 @@ def _bind_relation_of(
         raise not_supported(_suffix_form(relation.suffix), span)
     number = planner.slot(relation)
     columns = [
-        OutputColumn(f.name, from_iceberg(f.type), not f.required, Origin(number, f.name))
+        OutputColumn(f.name, from_iceberg(f.type), not f.required, Origin(number, (f.name,)))
         for f in relation.table.metadata.schema.fields
     ]
     scope.slots.add(number)

@@ -71,13 +71,13 @@ def compare(result: Bound, symbol: str, a: Bound, b: Bound) -> None:
     if symbol == "<=>":
         op = "="
         if b.constant is None:
-            _about(result, a.origin, IsNull(a.origin.column))
+            _about(result, a.origin, IsNull(a.origin.name))
             return
     if op not in _OPS or b.constant is None:
         return
     value = _value(b, a.type)
     if value is not _UNUSABLE:
-        _about(result, a.origin, Compare(a.origin.column, Op(op), value))
+        _about(result, a.origin, Compare(a.origin.name, Op(op), value))
         # ``a <=> 1`` is never NULL, so its negation also holds where a is NULL.
         result.exact = symbol != "<=>"
 
@@ -90,7 +90,7 @@ def in_list(result: Bound, a: Bound, items: list[Bound]) -> None:
 
     values = [_value(i, a.type) for i in items if i.constant is not None]
     if _UNUSABLE not in values and values:
-        _about(result, a.origin, In(a.origin.column, tuple(values)))
+        _about(result, a.origin, In(a.origin.name, tuple(values)))
         result.exact = len(values) == len(items)
 
 
@@ -98,7 +98,7 @@ def is_null(result: Bound, operand: Bound) -> None:
     if operand.origin is not None:
         from bergsql.engine.table.predicate import IsNull
 
-        _about(result, operand.origin, IsNull(operand.origin.column))
+        _about(result, operand.origin, IsNull(operand.origin.name))
 
 
 def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
@@ -117,9 +117,9 @@ def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
     from bergsql.engine.table.predicate import Compare, Op, StartsWith
 
     if i == len(pattern):
-        _about(result, a.origin, Compare(a.origin.column, Op.EQ, prefix))
+        _about(result, a.origin, Compare(a.origin.name, Op.EQ, prefix))
     elif prefix:
-        _about(result, a.origin, StartsWith(a.origin.column, prefix))
+        _about(result, a.origin, StartsWith(a.origin.name, prefix))
         result.exact = pattern[i:] == "%"
 
 
@@ -128,7 +128,7 @@ def truth(bound: Bound) -> None:
     if bound.origin is not None and not bound.predicates:
         from bergsql.engine.table.predicate import Compare, Op
 
-        _about(bound, bound.origin, Compare(bound.origin.column, Op.EQ, True))
+        _about(bound, bound.origin, Compare(bound.origin.name, Op.EQ, True))
 
 
 def conjunction(result: Bound, a: Bound, b: Bound) -> None:

@@ -142,13 +142,10 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
                 nullable=bound.nullable or child.nullable,
                 name=name,
             )
-            found.origin = _dotted(bound.origin, child.name)
+            if bound.origin is not None:
+                found.origin = Origin(bound.origin.slot, (*bound.origin.path, child.name))
             return found
     raise _unknown(f"{bound.name or bound.text}.{name}", name, [c.name for c in bound.type.children], span, flavour)
-
-
-def _dotted(origin: Origin | None, name: str) -> Origin | None:
-    return Origin(origin.slot, f"{origin.column}.{name}") if origin and "." not in name else None
 
 
 def _string(text: str) -> str:
