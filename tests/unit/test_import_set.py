@@ -54,7 +54,9 @@ def imports(berg: Berg, *arguments: str) -> set[str]:
     """The modules that a run has imported at its end."""
     # Without the measuring of coverage, which imports things of its own.
     env = {key: value for key, value in berg.env().items() if not key.startswith("COVERAGE_")}
-    done = subprocess.run([sys.executable, "-c", PROBE, *arguments], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, *arguments], env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "1" in done.stdout.splitlines()[-1]
     return set(done.stderr.splitlines())
