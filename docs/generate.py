@@ -35,21 +35,20 @@ def page() -> str:
     for setting in sorted(SETTINGS, key=lambda s: s.spec.key):
         spec = setting.spec
         doc = spec.doc + "".join(f" Also `{a}`." for a in setting.aliases)
-        doc += " Accepted, means nothing here." if spec.accepted_only else ""
         lines.append(row(f"`{spec.key}`", values(spec), f"`{spec.default}`" if spec.default else "", doc))
     lines += [
         "",
         "## Hadoop catalogs",
         "",
         "In `CREATE CATALOG … WITH ('type'='iceberg', 'catalog-type'='hadoop', …)` and, behind",
-        "`spark.sql.catalog.NAME.`, in Spark's settings (`type` there is `hadoop`). Unknown options are refused.",
+        "`spark.sql.catalog.NAME.`, in Spark's settings (`type` there is `hadoop`). Unknown options are refused;",
+        "those of caches, clients and Hadoop's configuration are checked and mean nothing here.",
         "",
         row("option", "values", "what it does"),
         row("---", "---", "---"),
     ]
     for spec in HADOOP_OPTIONS:
         doc = spec.doc + (" Required." if spec.required else "")
-        doc += " Accepted, means nothing here." if spec.accepted_only else ""
         lines.append(row(f"`{spec.key}`", values(spec), doc))
     lines += ["", "## Formats", "", row("`--format`", "what it prints"), row("---", "---")]
     lines += [row(f"`{f.name}`", f.doc) for f in FORMATS.values()]
