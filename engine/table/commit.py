@@ -103,8 +103,9 @@ def run_attempts(
         if isinstance(late, Committed):
             return late
         if late is not _Unseen.UNKNOWN:
-            maker.discard()
+            # The data files first: a table that was dropped meanwhile leaves no directory, which would look like a database.
             delete_files(storage, (f.path for f in producer.files), metadata.location)
+            maker.discard()
         raise
     maker.drop_unlisted()
     return committed

@@ -367,6 +367,14 @@ def test_a_table_dropped_meanwhile(users: LoadedTable, tables: Tables) -> None:
     assert not (tables.warehouse / "db" / "t").exists()
 
 
+def test_a_table_dropped_before_its_rows_are_written(users: LoadedTable, tables: Tables) -> None:
+    tables.catalog.drop_table(users.ident)
+    written = tables.write(users, rows((5, "2022-02-02", "japan")))
+    with pytest.raises(BergError, match="not found"):
+        tables.commit(users, Append(written.files))
+    assert not (tables.warehouse / "db" / "t").exists()
+
+
 def test_a_table_dropped_and_made_anew_meanwhile(users: LoadedTable, tables: Tables) -> None:
     written = tables.write(users, rows((5, "2022-02-02", "japan")))
     tables.catalog.drop_table(users.ident)
