@@ -26,8 +26,8 @@ class SessionConfig(NamedTuple):
     home: Path
     """``$BERGSQL_HOME``."""
     flavour: Flavour = Flavour.FLINK
-    warehouse: Path | None = None
-    """Where ``default_catalog`` keeps its tables; None: ``home/warehouse``."""
+    warehouse: str | None = None
+    """Where ``default_catalog`` keeps its tables: a path or a location with a scheme; None: ``home/warehouse``."""
     variables: Mapping[str, str] = {}
     """From ``-D``: for ``${NAME}``, and settings of that name."""
     conf: Mapping[str, str] = {}
@@ -161,7 +161,7 @@ class Session:
         if name == DEFAULT_CATALOG:
             from bergsql.catalog.default import DefaultCatalog
 
-            return DefaultCatalog(self._config.warehouse or self._config.home / "warehouse")
+            return DefaultCatalog(self._config.warehouse or str(self._config.home / "warehouse"))
         values = dict(self.settings.items())
         if CATALOG_PREFIX + name in values:
             prefix = f"{CATALOG_PREFIX}{name}."

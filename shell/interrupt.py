@@ -40,9 +40,13 @@ class Interrupts:
     @contextmanager
     def during_statement(self) -> Iterator[None]:
         """What runs inside is interrupted by Ctrl-C and then raises KeyboardInterrupt (or what it makes of it)."""
+        self._presses = 0
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background: Ctrl-C is not meant for it
+            yield
+            return
         if self._wakeup < 0:
             self._start_watching()
-        self._presses = 0
+            raise_from_now_on()
         self._running = True
         before = signal.signal(signal.SIGINT, self._handle)
         wakeup_before = signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
@@ -68,3 +72,9 @@ class Interrupts:
         while numbers := os.read(readable, 64):
             if self._running and signal.SIGINT in numbers:
                 self._session.interrupt()
+
+
+def raise_from_now_on() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt: from the first statement on, there is something to put in order."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, did_you_mean
@@ -36,7 +35,7 @@ class Options:
         self.dialect: Flavour | None = None
         self.format: str | None = None
         self.output: str | None = None
-        self.warehouse: Path | None = None
+        self.warehouse: str | None = None
         self.no_config = False
         self.continue_on_error = False
         self.quiet = False
@@ -53,6 +52,10 @@ class Option(NamedTuple):
     doc: str
     apply: Callable[[Options, str], None]
     short: str | None = None
+    text: bool = False
+    """Its value is text, and UTF-8 whatever the locale is; others are names of files, whose bytes may be any."""
+    blank: bool = False
+    """Its value may be empty."""
 
     @property
     def usage(self) -> str:
@@ -73,7 +76,7 @@ def _pair(attribute: str, usage: str) -> Callable[[Options, str], None]:
         key, equals, text = value.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"{usage} is what this option takes, not '{value}'.")
-        getattr(options, attribute)[key.strip()] = _as_utf8(text)
+        getattr(options, attribute)[key.strip()] = text
 
     return apply
 
@@ -93,43 +96,30 @@ def _format(options: Options, value: str) -> None:
         raise UsageError(error.message, error.hint) from None
 
 
-def _warehouse(options: Options, value: str) -> None:
-    options.warehouse = Path(value).expanduser().absolute()
-
-
 def _script(options: Options, value: str) -> None:
     options.scripts.append(("-f", value))
 
 
 def _sql(options: Options, value: str) -> None:
-    options.scripts.append(("-e", _as_utf8(value)))
-
-
-def _as_utf8(argument: str) -> str:
-    """An argument of the process as UTF-8 text, though the locale is another."""
-    if argument.isprintable():
-        return argument
-    try:
-        return os.fsencode(argument).decode()
-    except UnicodeError:
-        return argument
+    options.scripts.append(("-e", value))
 
 
 OPTIONS = (
     Option("-f", "FILE", "run the statements in FILE (-: standard input)", _script),
-    Option("-e", "SQL", "run these statements", _sql),
+    Option("-e", "SQL", "run these statements", _sql, text=True, blank=True),
     Option("-i", "INIT", "run the statements in INIT first", lambda o, value: o.inits.append(value)),
     Option(
         "-D",
         "NAME=VALUE",
         "a variable for ${NAME}, and the setting NAME if there is one",
         _pair("variables", "NAME=VALUE"),
+        text=True,
     ),
-    Option("--conf", "KEY=VALUE", "a setting, as by SET 'KEY' = 'VALUE'", _pair("conf", "KEY=VALUE")),
+    Option("--conf", "KEY=VALUE", "a setting, as by SET 'KEY' = 'VALUE'", _pair("conf", "KEY=VALUE"), text=True),
     Option("--dialect", "flink|spark", "the flavour of SQL; flink is the default", _dialect),
     Option("--format", "FMT", f"how results are printed: {', '.join(FORMATS)}", _format),
     Option("--output", "FILE", "write results to FILE", _text("output")),
-    Option("--warehouse", "DIR", "where default_catalog keeps its tables", _warehouse),
+    Option("--warehouse", "DIR", "where default_catalog keeps its tables", _text("warehouse")),
     Option("--no-config", None, "do not read config.toml in $BERGSQL_HOME", _flag("no_config")),
     Option(
         "--continue-on-error",
@@ -157,12 +147,23 @@ def parse_options(arguments: Sequence[str]) -> Options:
         if option.value is None:
             if value is not None:
                 raise UsageError(f"{option.name} takes no value.")
-        elif value is None:
-            value = next(rest, None)
-            if value is None:
-                raise UsageError(f"{option.name} needs a value: {option.usage}")
+        else:
+            value = _value(option, next(rest, None) if value is None else value)
         option.apply(options, value or "")
     return options
+
+
+def _value(option: Option, given: str | None) -> str:
+    """The value of an option, checked as far as all options are alike."""
+    if given is None or not (given or option.blank):
+        raise UsageError(f"{option.name} needs a value: {option.usage}")
+    if not option.text or given.isascii():
+        return given
+    try:
+        return os.fsencode(given).decode()
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise UsageError(f"The value of {option.name} is not UTF-8 text (byte 0x{byte:02x}).") from None
 
 
 def _option(argument: str) -> tuple[Option, str | None]:

@@ -15,6 +15,7 @@ from bergsql.shell import history
 from bergsql.shell.commands import Quit, bare, command_in
 from bergsql.shell.exits import ExitCode
 from bergsql.shell.highlight import STYLE, SqlHighlighter
+from bergsql.shell.interrupt import raise_from_now_on
 from bergsql.shell.keys import prompt_keys
 from bergsql.shell.runner import Runner
 from bergsql.shell.screen import OutputError
@@ -47,6 +48,7 @@ class Prompt:
 
     def run(self) -> ExitCode:
         """Ask, run, and ask again, until QUIT or Ctrl-D."""
+        raise_from_now_on()
         while True:
             try:
                 self._run(self._prompt.prompt(self._message))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from errno import EBADF
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +15,8 @@ class OutputError(Exception):
     """Results cannot be written: whoever read them went away (BrokenPipeError), or the disk is full."""
 
     def __init__(self, cause: OSError) -> None:
-        super().__init__(f"Cannot write the results: {cause.strerror}.")
+        closed = cause.errno == EBADF
+        super().__init__(f"Cannot write the results: {'standard output is closed' if closed else cause.strerror}.")
         self.cause = cause
 
 
@@ -40,11 +42,16 @@ class Results:
         return self._stream.isatty()
 
     def close(self) -> None:
-        """Write out what is left. Standard output stays open, but leads nowhere once it has failed."""
+        """Write out what is left. Standard output stays open."""
         try:
             self.flush()
-        finally:
             if self._stream is not sys.stdout:
+                self._stream.close()
+        except OSError as error:  # some file systems notice at the end only that there is no space
+            raise OutputError(error) from error
+        finally:
+            if self._stream is not sys.stdout and not self._stream.closed:
+                abandon(self._stream)
                 self._stream.close()
 
 
@@ -75,8 +82,7 @@ class Screen:
 
     def _say(self, text: str) -> None:
         self.out.flush()  # so that a terminal shows both in order
-        self.err.write(text + "\n")
-        self.err.flush()
+        tell(text, self.err)
 
 
 def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
@@ -97,6 +103,32 @@ def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
     return Screen(Results(file), sys.stderr, quiet, debug)
 
 
-def abandon_stdout() -> None:
-    """Let standard output lead nowhere, so that the interpreter's last flush of it does not fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def tell(text: str, err: TextIO | None = None) -> None:
+    """Write a line for the person; nobody can be told when that cannot be done."""
+    err = err or sys.stderr
+    try:
+        err.write(text + "\n")
+        err.flush()
+    except OSError:
+        abandon(err)
+
+
+def abandon(stream: TextIO) -> None:
+    """Let a stream that failed lead nowhere, so that what is left in it does not fail again at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def hold_closed_streams() -> None:
+    """Put something in the place of standard streams that whoever started us has closed.
+
+    Else the next file that is opened would take their place. Standard input cannot be read then and standard output not
+    be written; what goes to standard error is lost.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

@@ -1,0 +1,137 @@
+"""The command line: options make a session and choose a front end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError
+from bergsql.shell.exits import ExitCode, exit_code_of
+from bergsql.shell.options import Options, UsageError, parse_options
+from bergsql.shell.screen import OutputError, Screen, abandon, hold_closed_streams, standard_screen, tell
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+    from bergsql.shell.batch import Input
+    from bergsql.shell.config import Config
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run bergsql with ``arguments``; gives the exit code.
+
+    :raises KeyboardInterrupt: Ctrl-C where no statement runs.
+    """
+    hold_closed_streams()
+    try:
+        return _run(arguments)
+    except OutputError as error:
+        abandon(sys.stdout)
+        if isinstance(error.cause, BrokenPipeError):
+            return ExitCode.BROKEN_PIPE
+        tell(f"[ERROR] {error}")
+        return ExitCode.STATEMENT
+
+
+def _run(arguments: Sequence[str]) -> ExitCode:
+    try:
+        options = parse_options(arguments)
+    except UsageError as error:
+        return _usage(error)
+    try:
+        screen = standard_screen(options.output, quiet=options.quiet, debug=options.debug)
+    except BergError as error:
+        return _usage(UsageError(error.message, error.hint))
+    try:
+        told = _told(options, screen)
+        return _open_session(options, screen) if told is None else told
+    finally:
+        screen.out.close()
+
+
+def _told(options: Options, screen: Screen) -> ExitCode | None:
+    """OK, if all that is asked for is the help or the version."""
+    if options.help:
+        from bergsql.shell.options import help_text
+
+        screen.out.write(help_text())
+    elif options.version:
+        from bergsql.shell.version import version
+
+        screen.out.write(f"bergsql {version()}\n")
+    else:
+        return None
+    return ExitCode.OK
+
+
+def _usage(error: UsageError) -> ExitCode:
+    tell(f"[ERROR] {error.message}" + (f"\nHint: {error.hint}" if error.hint else ""))
+    return ExitCode.USAGE
+
+
+def _open_session(options: Options, screen: Screen) -> ExitCode:
+    from bergsql.shell.batch import command_line, script
+    from bergsql.shell.commands import Quit
+    from bergsql.shell.config import Config, home_directory, load_config
+
+    home = home_directory()
+    try:
+        # Opened before anything runs: a misspelt name must not leave half the work done.
+        scripts = [script(text) if option == "-f" else command_line(text) for option, text in options.scripts]
+        inits = [script(path) for path in options.inits]
+        config = Config() if options.no_config else load_config(home)
+        session = _session(options, config, home)
+    except BergError as error:
+        from bergsql.shell.render.errors import error_text
+
+        screen.error(error_text(error), error)
+        code = exit_code_of(error)
+        return ExitCode.CONFIGURATION if code is ExitCode.STATEMENT else code
+    try:
+        return _converse(options, config, session, screen, scripts, inits)
+    except Quit as leaving:
+        return leaving.code
+    finally:
+        session.close()
+
+
+def _session(options: Options, config: Config, home: Path) -> Session:
+    from bergsql.catalog.default_names import DEFAULT_CATALOG
+    from bergsql.engine.session import Session, SessionConfig
+    from bergsql.engine.sql.flavour import Flavour
+
+    session = Session(
+        SessionConfig(
+            flavour=options.dialect or config.dialect or Flavour.FLINK,
+            home=home,
+            warehouse=options.warehouse,
+            variables=options.variables,
+            conf={**config.settings, **options.conf},
+        )
+    )
+    if options.warehouse and ":" in options.warehouse:
+        try:
+            session.catalog(DEFAULT_CATALOG)  # else made when it is first needed
+        except BergError as error:
+            error.hint = error.hint or "--warehouse takes a directory or a location file:///…"
+            raise
+    return session
+
+
+def _converse(
+    options: Options, config: Config, session: Session, screen: Screen, scripts: list[Input], inits: list[Input]
+) -> ExitCode:
+    from bergsql.shell.batch import STANDARD_INPUT, run_batch, run_init
+    from bergsql.shell.render.formats import DEFAULT_FORMAT, layout
+    from bergsql.shell.runner import Runner
+
+    runner = Runner(session, screen, layout(options.format or config.format or DEFAULT_FORMAT))
+    failed = run_init(runner, inits)
+    if failed:
+        return failed
+    if not scripts and sys.stdin.isatty() and sys.stdout.isatty():
+        from bergsql.shell.repl import run_prompt
+
+        return run_prompt(runner, session.home)
+    return run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)
