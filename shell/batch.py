@@ -29,7 +29,7 @@ class Input(NamedTuple):
 def script(path: str) -> Input:
     """The script at ``path``, opened.
 
-    :raises BergError: IO, naming the file.
+    :raises BergError: CONFIG, naming the file.
     """
     return Input(Source(None if path == "-" else path), open_script(path))
 

@@ -32,7 +32,7 @@ class Source(NamedTuple):
 def read_text(descriptor: int, name: str) -> Iterator[str]:
     """The text behind a file descriptor, as it arrives; a byte order mark is dropped.
 
-    :raises BergError: IO when it cannot be read, INVALID when it is not UTF-8; both name the file.
+    :raises BergError: CONFIG when it cannot be read or is not UTF-8; it names the file.
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     while True:
@@ -44,7 +44,7 @@ def read_text(descriptor: int, name: str) -> Iterator[str]:
             text = decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
             raise BergError(
-                ErrorCode.INVALID,
+                ErrorCode.CONFIG,
                 f"{name} is not UTF-8 text (byte 0x{error.object[error.start]:02x}).",
                 hint="Convert it, for example with iconv.",
             ) from error
@@ -57,7 +57,7 @@ def read_text(descriptor: int, name: str) -> Iterator[str]:
 def open_script(path: str) -> int:
     """A descriptor of a script; ``-`` is standard input.
 
-    :raises BergError: IO, naming the file.
+    :raises BergError: CONFIG, naming the file.
     """
     if path == "-":
         return STDIN
@@ -71,7 +71,7 @@ def open_script(path: str) -> int:
 
 def unreadable(name: str, error: OSError) -> BergError:
     """The error for a file that cannot be read."""
-    return BergError(ErrorCode.IO, f"Cannot read {name}: {error.strerror}.")
+    return BergError(ErrorCode.CONFIG, f"Cannot read {name}: {error.strerror}.")
 
 
 def statements(texts: Iterator[str], flavour: Callable[[], Flavour]) -> Iterator[SourceStatement]:

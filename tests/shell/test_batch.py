@@ -94,8 +94,43 @@ def test_a_file_that_cannot_be_read_stops_before_anything_runs(option: str, berg
 def test_a_script_that_is_not_text_is_named(berg: Berg) -> None:
     path = written(berg, "latin.sql", "SELECT 1 AS n;\nSELECT 'é';".encode("latin-1"))
     done = berg.run(*CSV, "-f", path)
-    assert done.code == 1
+    assert done.code == 3
     assert done.err.startswith(f"[ERROR] {path} is not UTF-8 text (byte 0xe9).\nHint: ")
+    piped = shell(berg, f'"$B" --format csv < {path}')
+    assert piped.code == 3
+    assert piped.err.startswith("[ERROR] Standard input is not UTF-8 text (byte 0xe9).\nHint: ")
+
+
+@pytest.mark.parametrize("option", ["-e", "-D", "--conf"])
+def test_a_command_line_that_is_not_text_is_wrong(option: str, berg: Berg) -> None:
+    done = shell(berg, f"\"$B\" -e 'CREATE TABLE t (n INT)' {option} $'a=\\xe9'")
+    assert (done.code, done.err) == (2, f"[ERROR] The value of {option} is not UTF-8 text (byte 0xe9).\n")
+
+
+@pytest.mark.parametrize("location", ["{}", "file:{}", "file://{}"])
+def test_a_warehouse_is_a_directory_or_a_file_location(location: str, berg: Berg) -> None:
+    path = berg.home / "own"
+    done = berg.run("--warehouse", location.format(path), "-e", "CREATE TABLE t (n INT)")
+    assert done.code == 0, done.err
+    assert (path / "default_database" / "t" / "metadata").is_dir()
+
+
+def test_a_relative_warehouse_lies_below_the_working_directory(berg: Berg) -> None:
+    done = shell(berg, f"cd {berg.home} && \"$B\" --warehouse a/b -e 'CREATE TABLE t (n INT)'")
+    assert done.code == 0, done.err
+    assert (berg.home / "a" / "b" / "default_database" / "t").is_dir()
+
+
+@pytest.mark.parametrize("location", ["s3://bucket/w", "hdfs:/w"])
+def test_a_warehouse_elsewhere_is_refused(location: str, berg: Berg) -> None:
+    done = shell(berg, f"cd {berg.home} && \"$B\" --warehouse {location} -e 'SELECT 1'")
+    assert (done.code, done.out) == (3, "")
+    scheme = location.partition(":")[0]
+    assert done.err.splitlines() == [
+        f"[ERROR] Storage on {scheme} is not supported yet.",
+        "Hint: --warehouse takes a directory or a location file:///…",
+    ]
+    assert not list(berg.home.iterdir())
 
 
 def test_quit_ends_all_scripts(berg: Berg) -> None:
@@ -152,11 +187,6 @@ def test_a_full_disk_behind_standard_output_is_told(berg: Berg) -> None:
     assert done.err.startswith("[ERROR] ")
     assert "No space left on device" in done.err
     assert "Traceback" not in done.err
-
-
-def test_closed_streams_are_no_fault(berg: Berg) -> None:
-    done = shell(berg, '"$B" --format csv -e "SELECT 1 AS n" <&- >&-')
-    assert (done.code, done.err) == (0, "")
 
 
 def test_standard_output_is_utf8_whatever_the_locale(berg: Berg) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bergsql.engine.sql.flavour import Flavour
@@ -24,7 +22,7 @@ def test_all_options() -> None:
     assert options.variables == {"A": "1", "B": "2=3"}
     assert options.conf == {"k": "v", "l": ""}
     assert (options.dialect, options.format, options.output) == (Flavour.SPARK, "csv", "out")
-    assert options.warehouse == Path("/w")
+    assert options.warehouse == "/w"
     assert (options.no_config, options.continue_on_error, options.quiet, options.debug) == (True,) * 4
 
 
@@ -47,6 +45,11 @@ def test_sql_may_begin_with_a_dash(sql: str) -> None:
         (["--conf", "=v"], "KEY=VALUE is what this option takes, not '=v'.", None),
         (["-f"], "-f needs a value: -f FILE", None),
         (["--output"], "--output needs a value: --output FILE", None),
+        (["--output", ""], "--output needs a value: --output FILE", None),
+        (["--output="], "--output needs a value: --output FILE", None),
+        (["-f", ""], "-f needs a value: -f FILE", None),
+        (["-i", ""], "-i needs a value: -i INIT", None),
+        (["--warehouse", ""], "--warehouse needs a value: --warehouse DIR", None),
         (["--quiet=yes"], "--quiet takes no value.", None),
     ],
 )
