@@ -12,27 +12,13 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.coercion import INTEGERS, NUMBERS
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.units import MICROS, MONTHS, unit_name
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
 
-_MICROS = {
-    "WEEK": 7 * 86_400_000_000,
-    "DAY": 86_400_000_000,
-    "HOUR": 3_600_000_000,
-    "MINUTE": 60_000_000,
-    "SECOND": 1_000_000,
-    "MILLISECOND": 1000,
-    "MICROSECOND": 1,
-}
-_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _PART = r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([a-zA-Z]+)"
-
-
-def unit_name(word: str) -> str:
-    """``days`` → ``DAY``."""
-    upper = word.upper()
-    return upper[:-1] if upper.endswith("S") and upper[:-1] in (*_MICROS, *_MONTHS) else upper
 
 
 def bind_interval(node: exp.Expr, context: Context) -> Bound:
@@ -40,14 +26,14 @@ def bind_interval(node: exp.Expr, context: Context) -> Bound:
     value, unit = node.this, node.args.get("unit")
     if isinstance(unit, exp.IntervalSpan):
         return _span_interval(str(value.this), unit, node)
-    if value is not None and not isinstance(value, exp.Literal | exp.Neg):
-        return _computed_interval(node, context)
     sign = -1 if isinstance(value, exp.Neg) else 1
     literal = value.this if isinstance(value, exp.Neg) else value
+    if literal is not None and not isinstance(literal, exp.Literal):
+        return _computed_interval(node, context)
     written = str(literal.this) if literal is not None else ""
     if unit is None:
         return _many_parts(written, node)
-    name = unit_name(str(unit.this))
+    name = unit_name(str(unit.this), span_of(node))
     try:
         amount = Decimal(written.strip()) * sign
     except ArithmeticError:
@@ -68,18 +54,18 @@ def _unit_text(written: str, sign: int, name: str) -> str:
 
 
 def _amounts(amount: Decimal, name: str, node: exp.Expr) -> tuple[int, int]:
-    if name in _MONTHS and amount == int(amount):
-        return int(amount) * _MONTHS[name], 0
-    if name in _MICROS:
-        return 0, int(amount * _MICROS[name])
-    raise BergError(ErrorCode.SYNTAX, f"An interval cannot be {amount} {name}.", span=span_of(node))
+    if name in MONTHS and amount == int(amount):
+        return int(amount) * MONTHS[name], 0
+    if name in MICROS:
+        return 0, int(amount * MICROS[name])
+    raise BergError(ErrorCode.INVALID, f"An interval cannot be {amount} {name}S.", span=span_of(node))
 
 
 def make_interval(months: int, micros: int, text: str) -> Bound:
     """A constant interval."""
     if months:
         return Bound(f"to_months({months})", DataType(Kind.INTERVAL_YEAR_MONTH), text, False)
-    days, rest = divmod(abs(micros), _MICROS["DAY"])
+    days, rest = divmod(abs(micros), MICROS["DAY"])
     sign = "-" if micros < 0 else ""
     # Whole days are kept apart: over a change to summer time a day is not 24 hours.
     sql = f"(to_days({sign}{days}) + to_microseconds({sign}{rest}))"
@@ -94,7 +80,7 @@ def _many_parts(written: str, node: exp.Expr) -> Bound:
         text = text[9:]
     while found := re.compile(_PART).match(text, position):
         amount = Decimal(found.group(1).replace(" ", ""))
-        m, u = _amounts(amount, unit_name(found.group(2)), node)
+        m, u = _amounts(amount, unit_name(found.group(2), span_of(node)), node)
         months, micros, position = months + m, micros + u, found.end()
     if position == 0 or text[position:].strip():
         raise BergError(ErrorCode.SYNTAX, f"'{written}' is not an interval.", span=span_of(node))
@@ -104,7 +90,7 @@ def _many_parts(written: str, node: exp.Expr) -> Bound:
 
 
 def _span_interval(written: str, unit: exp.Expr, node: exp.Expr) -> Bound:
-    first, last = unit_name(str(unit.this.this)), unit_name(str(unit.expression.this))
+    first, last = (unit_name(str(u.this), span_of(node)) for u in (unit.this, unit.expression))
     text = f"INTERVAL '{written}' {first} TO {last}"
     stripped = written.strip()
     if first == "YEAR" and last == "MONTH":
@@ -122,22 +108,28 @@ def _span_interval(written: str, unit: exp.Expr, node: exp.Expr) -> Bound:
         names = order[order.index(first) : order.index(last) + 1]
         numbers = re.split(r"[\s:]+", stripped.lstrip("+-"))
         if len(numbers) == len(names) and all(re.fullmatch(r"\d+(\.\d+)?", n) for n in numbers):
-            total = sum(int(Decimal(n) * _MICROS[u]) for n, u in zip(numbers, names, strict=True))
+            total = sum(int(Decimal(n) * MICROS[u]) for n, u in zip(numbers, names, strict=True))
             return make_interval(0, -total if stripped.startswith("-") else total, text)
     raise BergError(ErrorCode.SYNTAX, f"'{written}' is not an interval of {first} to {last}.", span=span_of(node))
 
 
 def _computed_interval(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.casts import type_text
     from bergsql.engine.plan.expressions import bind
 
     amount = bind(node.this, context)
+    if amount.type.kind not in NUMBERS:
+        what = type_text(amount.type, context.flavour)
+        raise type_error(f"The length of an interval is a number, not {what}.", node.this)
     unit = node.args.get("unit")
-    name = unit_name(str(unit.this)) if unit is not None else "DAY"
-    if name in _MONTHS:
-        sql = f"to_months(CAST({amount.sql} AS INTEGER) * {_MONTHS[name]})"
+    if unit is None:
+        raise BergError(ErrorCode.SYNTAX, "An interval needs a unit, as in INTERVAL 1 DAY.", span=span_of(node))
+    name = unit_name(str(unit.this), span_of(node))
+    if name in MONTHS:
+        sql = f"to_months(CAST(trunc({amount.sql}) AS INTEGER) * {MONTHS[name]})"
         return Bound.of(sql, DataType(Kind.INTERVAL_YEAR_MONTH), f"INTERVAL {amount.text} {name}", amount)
-    if name in ("DAY", "WEEK"):
+    if name in ("DAY", "WEEK") and amount.type.kind in INTEGERS:
         sql = f"to_days(CAST({amount.sql} AS INTEGER) * {7 if name == 'WEEK' else 1})"
     else:
-        sql = f"to_microseconds(CAST({amount.sql} * {_MICROS.get(name, 0)} AS BIGINT))"
+        sql = f"to_microseconds(CAST({amount.sql} * {MICROS[name]} AS BIGINT))"
     return Bound.of(sql, DataType(Kind.INTERVAL_DAY_TIME), f"INTERVAL {amount.text} {name}", amount)
