@@ -31,7 +31,10 @@ class TableIdent:
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A table at the version that was current when it was loaded."""
+    """A table at the version that was current when it was loaded.
+
+    ``metadata_location`` is empty for a version that is to come.
+    """
 
     ident: TableIdent
     metadata: TableMetadata
@@ -108,6 +111,9 @@ class Catalog(ABC):
         Raises CommitConflict when ``base`` is no longer current (nothing happened), CommitStateUnknown when it could
         not be found out whether it happened.
         """
+
+    def check_writable(self, table: LoadedTable) -> None:  # noqa: B027 - most catalogs let a table be anywhere
+        """Refuse a table whose files may not be written where its metadata says; asked before any file is written."""
 
     @abstractmethod
     def drop_table(self, ident: TableIdent, purge: bool = False) -> None:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.hadoop_commit import commit_version, refuse_metadata_path, same_place
+from bergsql.catalog.hadoop_commit import check_new_place, check_place, commit_version
 from bergsql.catalog.hadoop_publish import publish_version
 from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_table, metadata_dir, newest
 from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -125,8 +125,7 @@ class HadoopCatalog(Catalog):
 
     def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
         location = self.default_table_location(ident)
-        self._check_location(ident, metadata, location)
-        refuse_metadata_path(metadata)
+        check_new_place(self._storage, f"{self.name}.{ident}", metadata, location)
         taken = BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
 
         def check() -> None:
@@ -153,6 +152,10 @@ class HadoopCatalog(Catalog):
 
     def commit(self, base: LoadedTable, updates: Sequence[TableUpdate]) -> LoadedTable:
         return commit_version(self._storage, self._cache, base, self._location(base.ident), updates)
+
+    def check_writable(self, table: LoadedTable) -> None:
+        check = check_place if table.metadata_location else check_new_place
+        check(self._storage, table.full_name, table.metadata, self._location(table.ident))
 
     def drop_table(self, ident: TableIdent, purge: bool = False) -> None:  # noqa: ARG002 - the directory goes always
         if not self.table_exists(ident):
@@ -213,14 +216,6 @@ class HadoopCatalog(Catalog):
                 return  # What may not even be opened was not made for this table.
             place = above
 
-    def _check_location(self, ident: TableIdent, metadata: TableMetadata, location: str) -> None:
-        given = metadata.location
-        if given != location and not _same_path(given, location) and not same_place(self._storage, given, location):
-            raise BergError(
-                ErrorCode.INVALID,
-                f"Cannot put the table {self.name}.{ident} at {given}: in a Hadoop catalog it must be at {location}.",
-            )
-
 
 def _absolute(warehouse: str) -> str:
     """The warehouse without a trailing slash; a plain path is made absolute."""
@@ -234,15 +229,6 @@ def _absolute(warehouse: str) -> str:
         path = Path(warehouse).expanduser() if warehouse.startswith("~") else Path(warehouse)
         return str(path.absolute()).rstrip("/")
     return warehouse.rstrip("/")
-
-
-def _same_path(one: str, other: str) -> bool:
-    from bergsql.catalog.storage.base import strip_scheme
-
-    try:
-        return strip_scheme(one) == strip_scheme(other)
-    except BergError:
-        return False
 
 
 def _is_name(name: str) -> bool:

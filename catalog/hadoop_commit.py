@@ -42,6 +42,7 @@ def commit_version(
             f"({base.metadata_location}).",
             hint="Only that catalog knows the current version. Change the table through it.",
         )
+    check_place(storage, base.full_name, base.metadata, location)
     _check_path_based(base, changed)
     metadata = log_previous(changed, base.metadata, base.metadata_location)
     # Named by the base's codec: all who build on one base must compete for one name.
@@ -80,6 +81,28 @@ def _check_path_based(base: LoadedTable, changed: TableMetadata) -> None:
     refuse_metadata_path(changed)
 
 
+def check_place(storage: Storage, full_name: str, metadata: TableMetadata, location: str) -> None:
+    """Refuse to write to a table that says to be elsewhere than at ``location``, where it was found."""
+    if not _is_same(storage, metadata.location, location):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Table {full_name} can only be read: it lies at {location}, but its metadata says {metadata.location}, "
+            "and its new files would go there.",
+            hint="If it was moved, move it back. If it is a copy, CREATE TABLE … AS SELECT … makes one to write to.",
+        )
+    refuse_metadata_path(metadata)
+
+
+def check_new_place(storage: Storage, full_name: str, metadata: TableMetadata, location: str) -> None:
+    """Refuse a table to come that would not be at ``location``, where it will be looked for."""
+    if not _is_same(storage, metadata.location, location):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Cannot put the table {full_name} at {metadata.location}: in a Hadoop catalog it must be at {location}.",
+        )
+    refuse_metadata_path(metadata)
+
+
 def refuse_metadata_path(metadata: TableMetadata) -> None:
     """A Hadoop table's metadata is found by its place, so it cannot be put elsewhere."""
     elsewhere = metadata.properties.get(METADATA_PATH)
@@ -99,11 +122,10 @@ def _is_gzip(metadata: TableMetadata) -> bool:
     return codec == "gzip"
 
 
-def same_place(storage: Storage, one: str, other: str) -> bool:
-    """Whether two locations lead to the same file or directory."""
+def _is_same(storage: Storage, one: str, other: str) -> bool:
     if one == other:
         return True
     try:
-        return storage.identity(one) is not None and storage.identity(one) == storage.identity(other)
+        return storage.same(one, other)
     except BergError:
-        return False
+        return False  # another file system, or nothing that can be looked at

@@ -84,6 +84,10 @@ class Storage(Protocol):
         """A value that is equal for two names only if they are one file, unchanged; None if there is no file."""
         ...
 
+    def same(self, one: str, other: str) -> bool:
+        """Whether two locations are the same place, however they are spelt; there need not be anything."""
+        ...
+
     def size(self, path: str) -> int:
         """The length of a file in bytes."""
         ...

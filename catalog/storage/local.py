@@ -108,6 +108,16 @@ class LocalStorage:
             return None
         return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
+    def same(self, one: str, other: str) -> bool:
+        a, b = Path(strip_scheme(one)), Path(strip_scheme(other))
+        if a == b:
+            return True
+        with _errors_of(one, "read"):
+            try:
+                return a.samefile(b)
+            except (FileNotFoundError, NotADirectoryError):
+                return a.resolve() == b.resolve()
+
     def size(self, path: str) -> int:
         with _errors_of(path, "read"):
             return Path(strip_scheme(path)).stat().st_size

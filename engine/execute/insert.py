@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.bound import identifier
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import check_write_hints
@@ -20,6 +19,7 @@ from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, Producer, commit_snapshot
@@ -61,6 +61,7 @@ DONE = "Complete execution of the SQL update statement."
 
 def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableName) -> Written:
     """Write the rows of ``assigned`` as data files of ``table``, which no snapshot holds yet."""
+    name.catalog.check_writable(table)
     try:
         return write_rows(
             session.duck,

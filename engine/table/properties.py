@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+from bergsql.catalog.storage.base import scheme_of, strip_scheme
 
 CODECS = {
     "zstd": "zstd",
@@ -112,14 +113,15 @@ class CommitProperties:
             merge_manifests=read.boolean("commit.manifest-merge.enabled", True),
             min_count_to_merge=read.whole("commit.manifest.min-count-to-merge", 100, least=1),
             manifest_size=read.whole("commit.manifest.target-size-bytes", 8 << 20, least=1),
-            metadata_location=properties.get("write.metadata.path", f"{table_location}/metadata").rstrip("/"),
+            metadata_location=read.location("write.metadata.path", table_location) or f"{table_location}/metadata",
         )
 
 
 def data_location(properties: Mapping[str, str], table_location: str) -> str:
     """The directory of a table's data files, without a trailing slash."""
-    given = properties.get("write.data.path") or properties.get("write.folder-storage.path")
-    return (given or f"{table_location}/data").rstrip("/")
+    read = _Reader(properties)
+    given = (read.location(key, table_location) for key in ("write.data.path", "write.folder-storage.path"))
+    return next(filter(None, given), f"{table_location}/data")
 
 
 class _Reader:
@@ -139,6 +141,21 @@ class _Reader:
         if not (text.strip().isascii() and text.strip().isdigit()) or int(text) < least:
             raise self.wrong(key, f"a whole number of at least {least}")
         return int(text)
+
+    def location(self, key: str, table_location: str) -> str | None:
+        """A directory, without a trailing slash; None when the property is not there."""
+        given = self._properties.get(key)
+        if given is None:
+            return None
+        scheme = scheme_of(given)
+        if scheme != scheme_of(table_location):
+            raise not_supported(f"A table property '{key}' on {scheme} ('{given}'), where the table is not,")
+        if scheme == "file":
+            try:
+                strip_scheme(given)
+            except BergError:
+                raise self.wrong(key, "an absolute path") from None
+        return given.rstrip("/")
 
     def boolean(self, key: str, default: bool) -> bool:
         text = self._properties.get(key)

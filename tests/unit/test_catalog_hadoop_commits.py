@@ -444,6 +444,8 @@ def test_files_of_a_table_that_was_copied_are_not_deleted(tmp_path: Path) -> Non
     catalog = created(original, **KEEP_ONE)
     set_property(catalog, "a")
     subprocess.run(["cp", "-r", str(original), str(copy)], check=True)
+    # Made a table of its own, but for its log, which still names the original's files.
+    at_home(metadata_of(copy) / "v2.metadata.json", original / "db" / "t", copy / "db" / "t")
     copied = HadoopCatalog("copy", str(copy))
     for n in range(3):
         set_property(copied, f"k{n}")
@@ -451,6 +453,46 @@ def test_files_of_a_table_that_was_copied_are_not_deleted(tmp_path: Path) -> Non
     assert version(catalog.load_table(IDENT)) == 2
     names = sorted(p.name for p in metadata_of(copy).glob("v*.json"))
     assert names[-2:] == ["v4.metadata.json", "v5.metadata.json"]
+
+
+def at_home(file: Path, before: Path, after: Path) -> None:
+    """Make a metadata file say that its table lies at ``after``."""
+    text = file.read_text()
+    changed = text.replace(f'"location":"{before}"', f'"location":"{after}"')
+    assert changed != text
+    file.write_text(changed)
+
+
+def test_a_copy_of_a_table_can_only_be_read(tmp_path: Path) -> None:
+    original, copy = tmp_path / "one", tmp_path / "two"
+    created(original)
+    subprocess.run(["cp", "-r", str(original), str(copy)], check=True)
+    copied = HadoopCatalog("copy", str(copy))
+    base = copied.load_table(IDENT)
+    for refused in (lambda: copied.check_writable(base), lambda: copied.commit(base, [SetProperties({"a": "1"})])):
+        with pytest.raises(
+            BergError, match=rf"it lies at {copy}/db/t, but its metadata says {original}/db/t"
+        ) as caught:
+            refused()
+        assert caught.value.code is ErrorCode.INVALID
+        assert "CREATE TABLE" in (caught.value.hint or "")
+    assert version(copied.load_table(IDENT)) == 1
+
+
+@pytest.mark.parametrize(
+    "style", ["{}/wh/db/t/", "file:{}/wh/db/t", "file://{}/wh/db/t", "{}/link/db/t", "{}/wh/./db/../db/t"]
+)
+def test_one_place_may_be_spelt_in_many_ways(tmp_path: Path, style: str) -> None:
+    created(tmp_path / "wh")
+    (tmp_path / "link").symlink_to(tmp_path / "wh")
+    place = tmp_path / "wh" / "db" / "t"
+    at_home(metadata_of(tmp_path / "wh") / "v1.metadata.json", place, Path("@"))
+    file = metadata_of(tmp_path / "wh") / "v1.metadata.json"
+    file.write_text(file.read_text().replace("@", style.format(tmp_path)))
+    for warehouse in ("wh", "link"):
+        catalog = HadoopCatalog("h", str(tmp_path / warehouse))
+        catalog.check_writable(catalog.load_table(IDENT))
+        set_property(catalog, warehouse)
 
 
 def test_the_codec_takes_effect_with_the_next_version(tmp_path: Path) -> None:

@@ -145,6 +145,24 @@ def test_write_data_path_is_obeyed(tables: Tables, tmp_path: Path) -> None:
     assert tables.rows() == [(1,)]
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("write.data.path", "", "'write.data.path' is '': it takes an absolute path"),
+        ("write.data.path", "data", "'write.data.path' is 'data': it takes an absolute path"),
+        ("write.data.path", "file:data", "'write.data.path' is 'file:data': it takes an absolute path"),
+        ("write.data.path", "s3://bucket/data", "'write.data.path' on s3"),
+        ("write.folder-storage.path", "x", "'write.folder-storage.path' is 'x': it takes an absolute path"),
+    ],
+)
+def test_paths_that_nothing_can_be_written_to(tables: Tables, key: str, value: str, told: str) -> None:
+    tables.create({"i": "int"}, (), {key: value})
+    with pytest.raises(BergError) as caught:
+        tables.insert("SELECT 1")
+    assert told in caught.value.message
+    assert tables.on_disk() == {"metadata/v1.metadata.json", "metadata/version-hint.text"}
+
+
 # --- contents -----------------------------------------------------------------------------------------------------------
 
 
