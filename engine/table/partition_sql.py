@@ -67,7 +67,7 @@ def with_partition_keys(
     ``prefix`` begins the names of all helper columns and must begin no column of ``source``.
     """
     steps = Steps(prefix)
-    keys = tuple(_key(steps, f.transform, f.source, f.type) for f in fields)
+    keys = tuple(_key(steps, f.transform, steps.given(f.source), f.type) for f in fields)
     return steps.over(source), keys
 
 

@@ -19,9 +19,18 @@ class Steps:
         self._levels: list[list[str]] = []
         self._level_of: dict[str, int] = {}
 
+    def given(self, sql: str) -> str:
+        """Computes ``sql``, made from the source's columns alone, as a new column; its name.
+
+        Whatever else it holds: names and texts in it may look like steps.
+        """
+        return self._at(0, sql)
+
     def add(self, sql: str) -> str:
-        """Computes ``sql``, made from the source's columns and from earlier steps, as a new column; its name."""
-        level = max((self._level_of[used] + 1 for used in self._names.findall(sql)), default=0)
+        """Computes ``sql``, made from earlier steps and from nothing that is not ours, as a new column; its name."""
+        return self._at(max((self._level_of[used] + 1 for used in self._names.findall(sql)), default=0), sql)
+
+    def _at(self, level: int, sql: str) -> str:
         name = f"{self._prefix}{len(self._level_of)}"
         self._level_of[name] = level
         if level == len(self._levels):

@@ -15,6 +15,7 @@ import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.transforms import DAY, HOUR, IDENTITY, MONTH, YEAR, Transform, bucket, truncate
+from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.engine.table import many_partitions
 from bergsql.engine.table.append import Append
 from tests.support.tables import Columns, Tables
@@ -51,6 +52,24 @@ def test_partitions_are_laid_out_as_java_lays_them_out(tables: Tables) -> None:
     assert paths == {"data/birthday=2022-02-01/country=china", "data/birthday=1969-02-02/country=null"}
     assert {f.partition for f in tables.files()} == {(19024, "china"), (-333, None)}
     assert tables.rows()[0] == (1, "zhang", date(2022, 2, 1), "china")
+
+
+@pytest.mark.parametrize("transform", [IDENTITY, bucket(4), truncate(2)], ids=str)
+@pytest.mark.parametrize("name", ["p0", "p1", "a p0 b", "p0.p1", "pp0"])
+def test_columns_may_be_called_like_what_keys_are_computed_from(
+    tables: Tables, name: str, transform: Transform
+) -> None:
+    fields = [{"id": 90 + i, "name": n, "type": "int", "required": False} for i, n in enumerate(("x", name))]
+    tables.create(
+        {"c1": "int", "c0": "int", name: "int", "s": {"type": "struct", "fields": fields}},
+        [(name, transform), (f"s.{name}", transform), ("c0", IDENTITY)],
+    )
+    inner = f'struct_pack(x := 3, "{name}" := 4)'
+    tables.insert(f"SELECT 1, 2, 5, {inner}")
+    (file,) = tables.files()
+    t = parse_type("int")
+    assert file.partition == (transform.apply(5, t), transform.apply(4, t), 2)
+    assert tables.rows() == [(1, 2, 5, {"x": 3, name: 4})]
 
 
 AWKWARD = [
