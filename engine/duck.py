@@ -12,6 +12,8 @@ try:
 except ImportError:  # pragma: no cover - a later DuckDB may name its core otherwise
     import duckdb  # type: ignore[no-redef]
 
+from bergsql.engine.sql.quoting import string_literal
+
 __all__ = ["CHUNK_ROWS", "Duck", "duckdb", "fetch_chunks", "half_of_memory", "set_variables"]
 
 CHUNK_ROWS = 2048
@@ -63,10 +65,10 @@ class Duck:
 
     def set(self, key: str, value: str) -> None:
         """Set a DuckDB setting for every cursor, those to come and those that are open."""
-        quoted = value.replace("'", "''")
-        self._connection.execute(f"SET GLOBAL {key} = '{quoted}'")
+        assignment = f"{key} = {string_literal(value)}"
+        self._connection.execute(f"SET GLOBAL {assignment}")
         for cursor in self._open:
-            cursor.execute(f"SET {key} = '{quoted}'")
+            cursor.execute(f"SET {assignment}")
 
     def progress(self) -> float | None:
         """How much of what runs is done, from 0 to 1; None when nothing is known. May be called from another thread."""

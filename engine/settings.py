@@ -254,8 +254,8 @@ def shown(key: str, value: str) -> str:
 def as_statement(key: str, value: str) -> str:
     """The SET statement that sets ``key`` again."""
     from bergsql.catalog.secrets import is_secret_key
+    from bergsql.engine.sql.quoting import flink_text
 
     text = shown(key, value)
-    quoted = text.replace("'", "''")
-    statement = f"SET '{key}' = '{quoted}';"
+    statement = f"SET {flink_text(key)} = {flink_text(text)};"
     return f"-- {statement}" if is_secret_key(key) and text != value else statement

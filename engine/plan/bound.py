@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bergsql.engine.plan.records import Record
-from bergsql.engine.sql.quoting import identifier as identifier
-from bergsql.engine.sql.quoting import string_literal as string_literal
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ DATE = DataType(Kind.DATE)
 
 
 class Origin(NamedTuple):
-    """The column of a scan, or the field of one, that an expression is, unchanged: what a pushed predicate may be about.
+    """The column of a scan (or a field of it) that an expression is, unchanged: what a pushed predicate may be about.
 
     ``path`` are the names of the column and of the fields in it: a name may hold dots.
     """

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan import cast_text, fold, integers
-from bergsql.engine.plan.bound import Bound, identifier
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
@@ -20,6 +20,7 @@ from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import Place, declared_type, span_of
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
 from bergsql.engine.sql.types import DataType, Field, Kind
 

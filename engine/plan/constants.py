@@ -7,9 +7,10 @@ from datetime import date, datetime, time
 from decimal import Decimal
 
 from bergsql.catalog.metadata.java_floats import double_text, float_text
-from bergsql.engine.plan.bound import Bound, string_literal
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.time_text import time_text, timestamp_text
 from bergsql.engine.plan.times import from_utc, zone
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Kind
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.plan.bound import identifier
 from bergsql.engine.plan.context import Cte, OutputColumn, Planner
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.select import bind_query
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.plan.bound import Bound, Origin, identifier
+from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
 from bergsql.engine.plan.records import replace
@@ -16,6 +16,7 @@ from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import from_iceberg
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from decimal import Decimal
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Bound, string_literal
+from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS, decimal, integer_literal_type
 from bergsql.engine.plan.context import Context
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Kind
 
 SMALL = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import Bound, identifier
+from bergsql.engine.plan.bound import Bound
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import INTEGERS
 from bergsql.engine.plan.context import Context, type_error

@@ -8,12 +8,13 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.aggregate_calls import order_key
-from bergsql.engine.plan.bound import Bound, identifier
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Planner
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

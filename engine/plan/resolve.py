@@ -8,6 +8,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not
 from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Field, Kind
 
 METADATA_COLUMNS = frozenset({"_file", "_pos", "_partition", "_spec_id", "_deleted", "_row_id"})
@@ -122,7 +123,7 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
     """
     if bound.type.kind is Kind.MAP and flavour is Flavour.SPARK:
         value = bound.type.children[1].type
-        sql = f"{bound.sql}[{_string(name)}]"
+        sql = f"{bound.sql}[{string_literal(name)}]"
         return Bound.of(sql, value, f"{bound.text}.{name}", bound, nullable=True, name=name)
     if bound.type.kind is Kind.ARRAY and bound.type.children[0].type.kind is Kind.ROW and flavour is Flavour.SPARK:
         element = field_of(Bound("x", bound.type.children[0].type, ""), name, span, flavour)
@@ -135,7 +136,7 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
     for child in bound.type.children:
         if child.name == name or (flavour is Flavour.SPARK and child.name.casefold() == name.casefold()):
             found = Bound.of(
-                f"struct_extract({bound.sql}, {_string(child.name)})",
+                f"struct_extract({bound.sql}, {string_literal(child.name)})",
                 child.type,
                 f"{bound.text}.{name}",
                 bound,
@@ -146,7 +147,3 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
                 found.origin = Origin(bound.origin.slot, (*bound.origin.path, child.name))
             return found
     raise _unknown(f"{bound.name or bound.text}.{name}", name, [c.name for c in bound.type.children], span, flavour)
-
-
-def _string(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.engine.plan.bound import Origin, identifier
+from bergsql.engine.plan.bound import Origin
 from bergsql.engine.plan.records import Record
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.types import DataType
 
 if TYPE_CHECKING:

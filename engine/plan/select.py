@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import not_supported
-from bergsql.engine.plan.bound import Bound, identifier
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
 from bergsql.engine.plan.items import Item, bind_items
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ def bind_query(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Map
     elif isinstance(node, exp.Table):
         query = bind_select(exp.select("*").from_(node, copy=False), planner, parent, named)
     else:
-        raise not_supported(f"The query {type(node).__name__.upper()}", span_of(node))
+        raise BergError(ErrorCode.SYNTAX, "A query must stand here, not a value.", span=span_of(node))
     if head:
         query = replace(query, sql=f"WITH {', '.join(head)} {query.sql}")
     return query

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
+from bergsql.engine.sql.quoting import string_literal
+
 _ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*(?:\.a\d+)?|-?[\d.]+|'[^']*')"""
 _CHEAP = rf"{_ATOM}|CAST\({_ATOM} AS \w+(?:\([\d,]+\))?\)"
 
@@ -61,12 +63,9 @@ def failure(message: str, detail: str | None = None) -> str:
     """SQL that raises ``message`` (with the text of ``detail`` SQL put in for ``%s``) as an error of ours."""
     before, mark, after = message.partition("%s")
 
-    def quoted(text: str) -> str:
-        return "'" + text.replace("'", "''") + "'"
-
     if not mark or detail is None:
-        return f"error({quoted(FAILURE_MARK + message)})"
-    return f"error({quoted(FAILURE_MARK + before)} || CAST({detail} AS VARCHAR) || {quoted(after)})"
+        return f"error({string_literal(FAILURE_MARK + message)})"
+    return f"error({string_literal(FAILURE_MARK + before)} || CAST({detail} AS VARCHAR) || {string_literal(after)})"
 
 
 FAILURE_MARK = "\u241e"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bergsql.engine.plan.casts import convert_sql
 from bergsql.engine.plan.context import Context
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
 
@@ -90,6 +91,7 @@ def _assign_row(value: str, source: Sequence[Field], target: Sequence[Field], co
     parts = []
     for i, (s, t) in enumerate(zip(source, target, strict=True), start=1):
         # By position: the fields of ROW(…) have no names, and struct_extract_at takes both kinds.
-        name = '"' + t.name.replace('"', '""') + '"'
-        parts.append(f"{name} := {assign(f'struct_extract_at({value}, {i})', s.type, t.type, context, depth)}")
+        parts.append(
+            f"{identifier(t.name)} := {assign(f'struct_extract_at({value}, {i})', s.type, t.type, context, depth)}"
+        )
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({', '.join(parts)}) END"

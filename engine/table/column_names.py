@@ -13,7 +13,7 @@ from bergsql.catalog.metadata.types import (
     StructType,
     UnknownType,
 )
-from bergsql.engine.table.projection import quote, text
+from bergsql.engine.sql.quoting import identifier, string_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class WrittenColumn:
 
     @property
     def sql(self) -> str:
-        return quote(self.name)
+        return identifier(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ def written_columns(fields: Sequence[NestedField]) -> tuple[WrittenColumn, ...]:
 def leaves(columns: Sequence[WrittenColumn]) -> Iterator[Leaf]:
     """The primitive fields of a file, in the order of the schema."""
     for column in columns:
-        yield from _leaves(column.field, column.field.name, quote(column.name), column.sql)
+        yield from _leaves(column.field, column.field.name, identifier(column.name), column.sql)
 
 
 def _leaves(field: NestedField, name: str, path: str, sql: str | None) -> Iterator[Leaf]:
     match field.type:
         case StructType(fields=inner):
             for f in inner:
-                reach = None if sql is None else f"struct_extract({sql}, {text(f.name)})"
-                yield from _leaves(f, f"{name}.{f.name}", f"{path}.{quote(f.name)}", reach)
+                reach = None if sql is None else f"struct_extract({sql}, {string_literal(f.name)})"
+                yield from _leaves(f, f"{name}.{f.name}", f"{path}.{identifier(f.name)}", reach)
         case ListType() as t:
             yield from _leaves(t.element_field, f"{name}.element", f'{path}."element"', None)
         case MapType() as t:

@@ -21,9 +21,10 @@ from bergsql.catalog.metadata.types import (
     children,
     walk,
 )
+from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.table.column_names import WrittenColumn, leaves, written_columns
 from bergsql.engine.table.partition_sql import Partitioned, PartitionKey, with_partition_keys
-from bergsql.engine.table.projection import duckdb_type, quote, text
+from bergsql.engine.table.projection import duckdb_type
 from bergsql.engine.table.properties import WriteProperties
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec) -> Rows:
     # The casts do nothing to rows of the right types; others would make a file that no reader understands.
     given = [f"c{i}" for i in range(len(schema.fields))]
     items = [
-        f"{_checked(f'CAST({c} AS {duckdb_type(f.type)})', f)} AS {quote(names[f.field_id])}"
+        f"{_checked(f'CAST({c} AS {duckdb_type(f.type)})', f)} AS {identifier(names[f.field_id])}"
         for c, f in zip(given, schema.fields, strict=True)
         if f.field_id in names
     ]
@@ -108,7 +109,8 @@ def _with_keys(
 def _checked(value: str, f: NestedField) -> str:
     """SQL of a column's value that raises an error where NULL is not allowed."""
     wrong = " ".join(
-        f"WHEN {condition} THEN error({text(NULL_MARK + name)})" for condition, name in _nulls(value, f, f.name, 0)
+        f"WHEN {condition} THEN error({string_literal(NULL_MARK + name)})"
+        for condition, name in _nulls(value, f, f.name, 0)
     )
     return f"CASE {wrong} ELSE {value} END" if wrong else value
 
@@ -119,7 +121,7 @@ def _nulls(value: str, f: NestedField, name: str, depth: int) -> list[tuple[str,
     match f.type:
         case StructType(fields=inner):
             for child in inner:
-                part = f"struct_extract({value}, {text(child.name)})"
+                part = f"struct_extract({value}, {string_literal(child.name)})"
                 below = _nulls(part, child, f"{name}.{child.name}", depth)
                 found += [(f"{value} IS NOT NULL AND {condition}", path) for condition, path in below]
         case ListType() as t:
@@ -158,13 +160,15 @@ def copy_statement(rows: Rows, source: str, target: str, properties: WriteProper
     if rows.key_columns:
         options.append(f"PARTITION_BY ({', '.join(rows.key_columns)})")
         options.append("HIVE_FILE_PATTERN false")
-    return f"COPY (SELECT {items} FROM {source}) TO {text(target)} ({', '.join(options)})"
+    return f"COPY (SELECT {items} FROM {source}) TO {string_literal(target)} ({', '.join(options)})"
 
 
 def _field_ids(columns: Sequence[WrittenColumn]) -> str:
-    return "{" + ", ".join(f"{text(c.name)}: {_ids_of(c.field.field_id, c.field.type)}" for c in columns) + "}"
+    return (
+        "{" + ", ".join(f"{string_literal(c.name)}: {_ids_of(c.field.field_id, c.field.type)}" for c in columns) + "}"
+    )
 
 
 def _ids_of(field_id: int, t: IcebergType) -> str:
-    inner = "".join(f", {text(f.name)}: {_ids_of(f.field_id, f.type)}" for f in children(t))
+    inner = "".join(f", {string_literal(f.name)}: {_ids_of(f.field_id, f.type)}" for f in children(t))
     return f"{{'__duckdb_field_id': {field_id}{inner}}}" if inner else str(field_id)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bergsql.catalog.metadata.types import BinaryType, DoubleType, FixedType, FloatType
 from bergsql.engine.duck import duckdb
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.table.column_names import Leaf
-from bergsql.engine.table.projection import text
 from bergsql.engine.table.properties import MetricsMode
 from bergsql.engine.table.statistics import bound_readers
 
@@ -29,7 +29,7 @@ def read_bounds(
     for leaf, mode in fields:
         value, wanted = _comparable(leaf, mode)
         items += [f"CAST(min({value}){wanted} AS VARCHAR)", f"CAST(max({value}){wanted} AS VARCHAR)"]
-    files = ", ".join(text(p) for p in paths)
+    files = ", ".join(string_literal(p) for p in paths)
     rows = cursor.execute(
         f"SELECT file_index, {', '.join(items)} FROM read_parquet([{files}], file_row_number = true) GROUP BY ALL"
     ).fetchall()

@@ -14,7 +14,7 @@ from os import scandir
 from typing import TYPE_CHECKING
 
 from bergsql.engine.duck import duckdb
-from bergsql.engine.table.projection import text
+from bergsql.engine.sql.quoting import string_literal
 
 if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
@@ -77,11 +77,12 @@ def copy_in_portions(
     portion = f"{keys[0]}_portion"
     cursor.execute(
         f"COPY (SELECT {items}, hash({', '.join(keys)}) % {PORTIONS} AS {portion} FROM {rows.source}) "
-        f"TO {text(storage.local_path(spread))} (FORMAT parquet, COMPRESSION lz4_raw, PARTITION_BY ({portion}))"
+        f"TO {string_literal(storage.local_path(spread))} "
+        f"(FORMAT parquet, COMPRESSION lz4_raw, PARTITION_BY ({portion}))"
     ).fetchall()
     for name, is_dir in sorted(storage.list(spread)):
         if is_dir:
             directory = f"{spread}/{name}"
-            files = [text(storage.local_path(f"{directory}/{file}")) for file, _ in storage.list(directory)]
+            files = [string_literal(storage.local_path(f"{directory}/{file}")) for file, _ in storage.list(directory)]
             yield f"(SELECT * FROM read_parquet([{', '.join(files)}], hive_partitioning = false))"
             storage.delete_tree(directory)

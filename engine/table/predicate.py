@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
+
+from bergsql.engine.sql.quoting import flink_text
 
 Column = str | int
 """A column: its name (dotted for a field of a struct) or its field id."""
@@ -199,6 +202,6 @@ def _literal(value: object) -> str:
         return str(value).upper()
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
-    if isinstance(value, int | float) or type(value).__name__ == "Decimal":
+    if isinstance(value, int | float | Decimal):
         return str(value)
-    return "'" + str(value).replace("'", "''") + "'"
+    return flink_text(str(value))

@@ -23,19 +23,10 @@ from bergsql.catalog.metadata.types import (
     TimeType,
     UUIDType,
 )
+from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name, from_iceberg
 from bergsql.engine.table.file_columns import needs_help
 from bergsql.engine.table.parquet_schema import Node
-
-
-def quote(name: str) -> str:
-    """A name as a SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A text as a SQL literal."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def duckdb_type(kind: IcebergType) -> str:
@@ -66,7 +57,7 @@ def value_sql(kind: IcebergType, node: Node, access: str, depth: int) -> str:
             for f in fields:
                 part = parts.get(f.field_id)
                 inner = default_sql(f) if part is None else _part_sql(f.type, part, access, depth)
-                packed.append(f"{quote(f.name)} := {inner}")
+                packed.append(f"{identifier(f.name)} := {inner}")
             return f"CASE WHEN {access} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"
         case ListType():
             item = f"v{depth}"
@@ -82,7 +73,7 @@ def value_sql(kind: IcebergType, node: Node, access: str, depth: int) -> str:
 
 
 def _part_sql(kind: IcebergType, part: Node, access: str, depth: int) -> str:
-    return value_sql(kind, part, f"struct_extract({access}, {text(part.name)})", depth)
+    return value_sql(kind, part, f"struct_extract({access}, {string_literal(part.name)})", depth)
 
 
 def _primitive_sql(kind: IcebergType, node: Node, access: str) -> str:
@@ -105,7 +96,7 @@ def literal_sql(kind: IcebergType, json: Any) -> str:
     match kind:
         case StructType(fields):
             parts = [
-                f"{quote(f.name)} := "
+                f"{identifier(f.name)} := "
                 + (literal_sql(f.type, json[str(f.field_id)]) if str(f.field_id) in json else default_sql(f))
                 for f in fields
             ]
@@ -118,8 +109,8 @@ def literal_sql(kind: IcebergType, json: Any) -> str:
             values = ", ".join(literal_sql(kind.value, value) for value in json["values"])
             return f"CAST(map([{keys}], [{values}]) AS {duckdb_type(kind)})"
         case BinaryType() | FixedType() | GeometryType() | GeographyType():
-            return f"unhex({text(str(json))})"
-    return f"CAST({text(default_text(kind, json))} AS {duckdb_type(kind)})"
+            return f"unhex({string_literal(str(json))})"
+    return f"CAST({string_literal(default_text(kind, json))} AS {duckdb_type(kind)})"
 
 
 def default_text(kind: IcebergType, json: Any) -> str:
@@ -149,5 +140,5 @@ def constant_sql(kind: IcebergType, value: Any) -> str:
         case TimestamptzNsType():
             return f"CAST(timezone('UTC', make_timestamp_ns({value})) AS {duckdb_type(kind)})"
         case BinaryType() | FixedType():
-            return f"unhex({text(value.hex())})"
-    return f"CAST({text(str(value))} AS {duckdb_type(kind)})"
+            return f"unhex({string_literal(value.hex())})"
+    return f"CAST({string_literal(str(value))} AS {duckdb_type(kind)})"

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.transforms import TransformKind
+from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.table.file_columns import fits_by_name, holds_struct, identify, name_mapping
 from bergsql.engine.table.parquet_schema import Node, read_columns
 from bergsql.engine.table.planning import FilePlan, FileTask, plan_files
-from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql, quote, text
+from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
@@ -116,7 +117,7 @@ def _exact_path(path: str) -> str:
 
 
 def _empty(fields: Sequence[NestedField]) -> str:
-    columns = ", ".join(f"CAST(NULL AS {duckdb_type(f.type)}) AS {quote(f.name)}" for f in fields)
+    columns = ", ".join(f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in fields)
     return f"SELECT {columns} WHERE false"
 
 
@@ -140,21 +141,23 @@ class _Group:
         if self.constants and any(c.name.lower() == "file_index" for c in self.originals):
             raise not_supported("A column 'file_index' in a data file that lacks its partition columns")
         by_field = {c.field_id: c for c in self.columns if c.field_id is not None}
-        selected = ", ".join(f"{self._field_sql(f, by_field.get(f.field_id))} AS {quote(f.name)}" for f in fields)
+        selected = ", ".join(f"{self._field_sql(f, by_field.get(f.field_id))} AS {identifier(f.name)}" for f in fields)
         return f"SELECT {selected} FROM read_parquet(getvariable('{variable}'), {options})"
 
     def _field_sql(self, wanted: NestedField, node: Node | None) -> str:
         values = self.constants.get(wanted.field_id)
         if values is None:
-            return field_sql(wanted, node, "" if node is None else quote(node.name))
+            return field_sql(wanted, node, "" if node is None else identifier(node.name))
         kind = duckdb_type(wanted.type)
         items = ", ".join(constant_sql(wanted.type, v) for v in values)
         return f"list_extract(CAST([{items}] AS {kind}[]), CAST(file_index AS BIGINT) + 1)"
 
 
 def _column_options(wanted: NestedField) -> str:
-    default = "NULL" if wanted.initial_default is None else text(default_text(wanted.type, wanted.initial_default))
-    return f"{{name: {text(wanted.name)}, type: {text(duckdb_type(wanted.type))}, default_value: {default}}}"
+    name, type_, value = wanted.name, wanted.type, wanted.initial_default
+    default = "NULL" if value is None else string_literal(default_text(type_, value))
+    type_name = string_literal(duckdb_type(type_))
+    return f"{{name: {string_literal(name)}, type: {type_name}, default_value: {default}}}"
 
 
 class _Grouping:

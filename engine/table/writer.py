@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.partition_text import partition_path
 from bergsql.engine.duck import CHUNK_ROWS, duckdb, set_variables
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.table.copy_sql import NULL_MARK, Rows, copy_statement, prepare_rows
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.exact_bounds import Bounds, read_bounds
 from bergsql.engine.table.file_list import FileList
 from bergsql.engine.table.many_partitions import TooManyPartitions, copy_in_portions, copy_watched
 from bergsql.engine.table.parquet_footer import drop_integer_annotations
-from bergsql.engine.table.projection import text
 from bergsql.engine.table.properties import CommitProperties, WriteProperties
 from bergsql.engine.table.staging import Staging
 from bergsql.engine.table.statistics import DuckStatistics, FileStatistics, StatisticsReader
@@ -196,7 +196,7 @@ class _Writer:
         """Where the row groups of files begin that have several."""
         if not paths:
             return {}
-        files = ", ".join(text(p) for p in paths)
+        files = ", ".join(string_literal(p) for p in paths)
         found: dict[str, list[int]] = {}
         for name, offset in self._cursor.execute(
             "SELECT file_name, min(least(coalesce(dictionary_page_offset, data_page_offset), data_page_offset)) "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound, string_literal
+from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.plan.coercion import FLOATS
 from bergsql.engine.plan.comparison import comparable
 from bergsql.engine.sql.functions.model import Function, Scalar, Special

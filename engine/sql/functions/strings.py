@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import BOOLEAN, BYTES, INT, STRING, Bound, string_literal
+from bergsql.engine.plan.bound import BOOLEAN, BYTES, INT, STRING, Bound
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.plan.coercion import BINARIES
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar, Special

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import STRING, Bound, string_literal
+from bergsql.engine.plan.bound import STRING, Bound
 from bergsql.engine.sql.functions.model import Function, Scalar
+from bergsql.engine.sql.quoting import string_literal
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound, string_literal
+from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.plan.coercion import STAMPS, TEXTS
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
