@@ -83,7 +83,7 @@ class Planner:
     def __init__(self, relations: Relations, hints: tuple[TableHint, ...] = ()) -> None:
         self.relations = relations
         self.flavour = relations.flavour
-        self.hints = hints
+        self._hints = dict.fromkeys(hints, False)
         self.slots: list[Slot] = []
         self._aliases: dict[str, int] = {}
 
@@ -99,6 +99,18 @@ class Planner:
             name = f"{wanted}_{self._aliases[key]}"
         self._aliases.setdefault(name.casefold(), 1)
         return name
+
+    def take_hints(self, table: Span | None) -> list[TableHint]:
+        """The hints behind the table whose name stands there."""
+        taken = [hint for hint in self._hints if table is not None and hint.after == table.end]
+        self._hints.update(dict.fromkeys(taken, True))
+        return taken
+
+    def check_hints(self) -> None:
+        """Refuse a hint that no table took."""
+        for hint, taken in self._hints.items():
+            if not taken:
+                raise BergError(ErrorCode.OPTION, "No table reads this hint.", span=hint.span)
 
     def note_read(self, bound: Bound) -> None:
         """Remember that the query reads the column of a scan that ``bound`` is."""

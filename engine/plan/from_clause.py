@@ -11,8 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
-from bergsql.engine.plan.records import replace
-from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
+from bergsql.engine.plan.relations import ConnectorRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
@@ -108,17 +107,13 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
     span = table_name_span(node)
     if len(parts) == 1 and scope.fold(parts[0]) in ctes:
         cte = ctes[scope.fold(parts[0])]
-        for hint in planner.hints:
-            if span is not None and hint.after == span.end:
-                raise BergError(
-                    ErrorCode.OPTION, f"'{parts[0]}' is a query of WITH: it has no options.", span=hint.span
-                )
+        for hint in planner.take_hints(span):
+            raise BergError(ErrorCode.OPTION, f"'{parts[0]}' is a query of WITH: it has no options.", span=hint.span)
         return _derived(
             identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
         )
     relation = planner.relations.resolve(tuple(parts), span)
-    options = [h for h in planner.hints if span is not None and h.after == span.end]
-    check_read_hints(options, relation, planner.relations)
+    check_read_hints(planner.take_hints(span), relation, planner.relations)
     version = node.args.get("version")
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
@@ -166,27 +161,6 @@ def _bind_relation_of(
     full = ".".join(relation.parts)
     if isinstance(relation, ConnectorRelation):
         raise not_supported(f"Reading {full}, a table of connector '{relation.connector}',", span)
-    if isinstance(relation, ViewRelation):
-        from bergsql.engine.plan.select import bind_query
-
-        try:
-            query = bind_query(relation.query.ast, planner, None, {})
-        except BergError as error:
-            error.span = span  # its own place is in the view's text
-            raise
-        columns = query.columns
-        if relation.columns:
-            columns = [replace(c, name=n) for c, n in zip(columns, relation.columns, strict=True)]
-        return _derived(
-            f"({query.sql})",
-            columns,
-            alias or relation.parts[-1],
-            (alias,) if alias else relation.parts,
-            names,
-            scope,
-            planner,
-            span,
-        )
     if relation.suffix is not None:
         raise not_supported(_suffix_form(relation.suffix), span)
     number = planner.slot(relation)

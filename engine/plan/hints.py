@@ -42,14 +42,13 @@ def check_read_hints(hints: Iterable[TableHint], relation: Relation, relations: 
         if isinstance(relation, ConnectorRelation):
             continue  # its options are the connector's
         _refuse_unknown(hint.options, READ_OPTIONS, "a read option of an Iceberg table")
-        options = {o.key: o for o in hint.options}
-        streaming = options.pop("streaming", None)
-        if streaming is not None and streaming.value.lower() == "true":
-            raise not_supported("A streaming SELECT", streaming.span, "Without the hint the table is read once.")
-        if streaming is not None and streaming.value.lower() != "false":
-            raise BergError(ErrorCode.OPTION, "'streaming' is 'true' or 'false'.", span=streaming.span)
-        for option in options.values():
-            raise not_supported(f"The read option '{option.key}'", option.span)
+        for option in hint.options:
+            if option.key != "streaming":
+                raise not_supported(f"The read option '{option.key}'", option.span)
+            if option.value.lower() == "true":
+                raise not_supported("A streaming SELECT", option.span, "Without the hint the table is read once.")
+            if option.value.lower() != "false":
+                raise BergError(ErrorCode.OPTION, "'streaming' is 'true' or 'false'.", span=option.span)
 
 
 def check_write_hints(options: Sequence[Option], relations: Relations) -> None:

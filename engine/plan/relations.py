@@ -10,7 +10,6 @@ from bergsql.engine.sql.flavour import Flavour
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
     from bergsql.catalog.storage.base import Storage
-    from bergsql.engine.sql.statements import Query
 
 
 class IcebergRelation(NamedTuple):
@@ -23,15 +22,6 @@ class IcebergRelation(NamedTuple):
     suffix: str | None = None
 
 
-class ViewRelation(NamedTuple):
-    """A view: the query that stands for it, read in the session's current catalog and database."""
-
-    parts: tuple[str, ...]
-    query: Query
-    columns: tuple[str, ...] = ()
-    """The names that the view gives its columns; empty: the query's."""
-
-
 class ConnectorRelation(NamedTuple):
     """A table of a connector (Kafka, JDBC …)."""
 
@@ -39,7 +29,7 @@ class ConnectorRelation(NamedTuple):
     connector: str
 
 
-Relation = IcebergRelation | ViewRelation | ConnectorRelation
+Relation = IcebergRelation | ConnectorRelation
 
 
 class Relations(Protocol):
