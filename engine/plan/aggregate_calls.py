@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.engine.plan.arguments import fit_arguments
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.calls import bind_function, call_name, fit_arguments, name_span, result_type
+from bergsql.engine.plan.calls import bind_function, call_name, name_span, result_type
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
@@ -52,24 +53,40 @@ def bind_aggregate(
     plain = _unwrap(arguments, inner, around)
     bound = [_argument(a, inner) for a in plain]
     context.found.aggregate = context.found.aggregate or over is None
-    text = call_text(name, [b.text for b in bound], around.distinct)
+    text = _text(function, name, bound, around)
     ready = fit_arguments(function.parameters, name, bound, context, span, plain)
     if not function.keeps_nulls and ready:
         around.conditions.append(f"{ready[0].sql} IS NOT NULL")
     if over is not None:
         around.over, around.over_text = window_sql(over, context, name.lower(), bound)
 
-    def call(duck: str, *sql: str) -> str:
-        return _written(duck, sql, around)
+    if around.ignore_nulls and not function.may_ignore_nulls:
+        raise BergError(ErrorCode.INVALID, f"{name.upper()} does not take IGNORE NULLS.", span=span)
+
+    def call(duck: str, *sql: str, ignore_nulls: bool = False) -> str:
+        return _written(duck, sql, around, ignore_nulls=ignore_nulls or around.ignore_nulls)
 
     if isinstance(function.build, str):
         sql = call(function.build, *(r.sql for r in ready))
     else:
-        sql = function.build(call, ready, context)
+        try:
+            sql = function.build(call, ready, context)
+        except BergError as error:
+            raise error.at(span) from None
     if around.filter_text:
         text += f" FILTER (WHERE {around.filter_text})"
     nullable = function.name.split()[0] not in ("count", "row_number", "rank", "dense_rank", "ntile")
     return Bound(sql, result_type(function.result, ready), text + around.over_text, nullable, volatile=True)
+
+
+def _text(function: Aggregate, name: str, bound: Sequence[Bound], around: _Around) -> str:
+    """Spark's text of the call: it drops a second argument that says to ignore NULLs, and shortens names if told so."""
+    key = name.lower()
+    told_by_argument = function.may_ignore_nulls and function.parameters == "ab?"
+    if around.ignore_nulls:
+        key = {"first_value": "first", "last_value": "last"}.get(key, key)
+    text = call_text(key, [b.text for b in (bound[:1] if told_by_argument else bound)], around.distinct)
+    return f"{text} ignore nulls" if around.ignore_nulls and key == "nth_value" else text
 
 
 def _check_place(function: Aggregate, name: str, context: Context, over: exp.Expr | None, span: Span | None) -> None:
@@ -130,11 +147,16 @@ def _argument(node: exp.Expr, context: Context) -> Bound:
     return bind(node, context)
 
 
-def _written(duck: str, arguments: Sequence[str], around: _Around) -> str:
+def _written(duck: str, arguments: Sequence[str], around: _Around, *, ignore_nulls: bool) -> str:
     distinct = "DISTINCT " if around.distinct else ""
     order = f" ORDER BY {', '.join(around.order)}" if around.order else ""
-    nulls = " IGNORE NULLS" if around.ignore_nulls else ""
-    condition_sql = f" FILTER (WHERE {' AND '.join(around.conditions)})" if around.conditions else ""
+    conditions = list(around.conditions)
+    nulls = ""
+    if ignore_nulls and around.over_text:
+        nulls = " IGNORE NULLS"
+    elif ignore_nulls:  # DuckDB has the words for window functions only
+        conditions.append(f"{arguments[0]} IS NOT NULL")
+    condition_sql = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
     over = f" OVER ({around.over})" if around.over_text else ""
     return f"{duck}({distinct}{', '.join(arguments)}{order}{nulls}){condition_sql}{over}"
 

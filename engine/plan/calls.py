@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, NULL, STRING, Bound
-from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import NUMBERS, STAMPS, TEXTS, common_type
-from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.arguments import fit_arguments
+from bergsql.engine.plan.bound import NULL, Bound
+from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries
@@ -22,21 +21,6 @@ from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.sql.functions.model import Result
-
-_TYPES = {"t": STRING, "i": INT, "l": BIGINT, "d": DOUBLE, "b": BOOLEAN, "x": BYTES, "D": DATE}
-_WORDS = {
-    "t": "text",
-    "i": "a whole number",
-    "l": "a whole number",
-    "d": "a number",
-    "n": "a number",
-    "b": "a condition",
-    "x": "bytes",
-    "D": "a date",
-    "S": "a timestamp",
-    "A": "an array",
-    "M": "a map",
-}
 
 
 def bind_call(node: exp.Expr, context: Context) -> Bound:
@@ -146,100 +130,6 @@ def result_type(result: Result, arguments: Sequence[Bound]) -> DataType:
     if callable(result):
         return result(arguments)
     return next((a.type for a in arguments if a.type.kind is not Kind.NULL), NULL)
-
-
-def _codes(parameters: str) -> list[tuple[str, str]]:
-    codes: list[tuple[str, str]] = []
-    for letter in parameters:
-        if letter in "?*+":
-            codes[-1] = (codes[-1][0], letter)
-        else:
-            codes.append((letter, ""))
-    return codes
-
-
-def fit_arguments(
-    parameters: str,
-    name: str,
-    bound: list[Bound],
-    context: Context,
-    span: Span | None,
-    places: Sequence[Place] = (),
-) -> list[Bound]:
-    """The arguments as the parameters want them.
-
-    :raises BergError: ARITY or TYPE.
-    """
-    codes = _codes(parameters)
-    least = sum(1 for _, many in codes if many in ("", "+"))
-    open_end = bool(codes) and codes[-1][1] in ("*", "+")
-    if len(bound) < least or (len(bound) > len(codes) and not open_end):
-        raise _arity(name, len(bound), least, None if open_end else len(codes), span)
-    letters = [codes[min(i, len(codes) - 1)][0] for i in range(len(bound))]
-    ready = [
-        _fit(b, letter, name, context, places[i] if i < len(places) else span)
-        for i, (b, letter) in enumerate(zip(bound, letters, strict=True))
-    ]
-    shared = [i for i, letter in enumerate(letters) if letter == "c"]
-    if len(shared) > 1:
-        for i, value in zip(shared, _common([ready[i] for i in shared], name, context, span), strict=True):
-            ready[i] = value
-    return ready
-
-
-def _arity(name: str, given: int, least: int, most: int | None, span: Span | None) -> BergError:
-    wanted = str(least) if most == least else f"{least} or more" if most is None else f"{least} to {most}"
-    noun = "argument" if wanted == "1" else "arguments"
-    return BergError(ErrorCode.ARITY, f"{name.upper()} takes {wanted} {noun}, not {given}.", span=span)
-
-
-def _common(values: list[Bound], name: str, context: Context, span: Span | None) -> list[Bound]:
-    shared = NULL
-    for value in values:
-        found = common_type(shared, value.type, context.flavour)
-        if found is None:
-            a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
-            raise type_error(f"The arguments of {name.upper()} mix {a} and {b}.", span)
-        shared = found
-    return [coerce(v, shared, context, span) for v in values]
-
-
-def _fit(bound: Bound, code: str, name: str, context: Context, place: Place) -> Bound:
-    kind = bound.type.kind
-    if code in "ac" or code == "L":
-        return bound
-    if code == "n":
-        if kind in NUMBERS:
-            return bound
-        if kind is Kind.NULL or (kind in TEXTS and context.spark):
-            return coerce(bound, DOUBLE, context)
-    elif code == "S":
-        if kind in STAMPS:
-            return bound
-        if kind in (Kind.DATE, Kind.NULL) or (kind in TEXTS):
-            wanted = Kind.TIMESTAMP_LTZ if context.spark else Kind.TIMESTAMP
-            return coerce(bound, DataType(wanted, 6), context, place)
-    elif code in "AM":
-        if kind is (Kind.ARRAY if code == "A" else Kind.MAP) or kind is Kind.NULL:
-            return bound
-    elif _takes(code, kind, context):
-        return coerce(bound, _TYPES[code], context, place)
-    what = type_text(bound.type, context.flavour)
-    raise type_error(f"{name.upper()} takes {_WORDS[code]} here, not {what}.", place)
-
-
-def _takes(code: str, kind: Kind, context: Context) -> bool:
-    if kind is Kind.NULL or kind is _TYPES[code].kind:
-        return True
-    if code == "t":
-        return kind in TEXTS or context.spark or kind in (*NUMBERS, *STAMPS, Kind.DATE, Kind.TIME, Kind.BOOLEAN)
-    if code in "ild":
-        return kind in NUMBERS or (kind in TEXTS and context.spark)
-    if code == "D":
-        return kind in STAMPS or kind in TEXTS
-    if code == "x":
-        return kind in (Kind.BINARY, Kind.BYTES) or (kind in TEXTS and context.spark)
-    return False
 
 
 # --- calls that have a node of their own ------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.duck import duckdb
+from bergsql.engine.plan.file_errors import file_error
 from bergsql.engine.plan.sql_text import FAILURE_MARK
 
 if TYPE_CHECKING:
@@ -59,11 +60,6 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         lambda m: f"Column '{_last(m[1])}' is neither in GROUP BY nor inside an aggregate function.",
     ),
     (
-        r"No files found that match the pattern \"(.*?)\"|Cannot open file \"(.*?)\"",
-        ErrorCode.IO,
-        lambda m: f"The data file {m[1] or m[2]} cannot be read.",
-    ),
-    (
         r"failed to (?:allocate|pin)|could not allocate|Out of Memory",
         ErrorCode.EXECUTION,
         "The query needs more memory than engine.memory-limit allows.",
@@ -73,6 +69,14 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         ErrorCode.INVALID,
         lambda m: f"A regular expression cannot be read: {m[1].strip()}.",
     ),
+    (
+        r"argument in function \"\w+\" must (?:be a constant expression|not be NULL)|QUANTILE can only take",
+        ErrorCode.INVALID,
+        "The fraction of a percentile is a literal number from 0 to 1.",
+    ),
+    (r"Map keys can not be NULL", ErrorCode.EXECUTION, "A key of a map is NULL."),
+    (r"Map keys must be unique", ErrorCode.EXECUTION, "A map has the same key twice."),
+    (r"could not convert blob to UTF8", ErrorCode.EXECUTION, "Bytes that are no UTF-8 cannot become text."),
     (r"maximum expression depth|stack overflow", ErrorCode.INVALID, "The query is nested too deeply."),
     (r"Unknown TimeZone '(.*?)'", ErrorCode.INVALID, lambda m: f"There is no time zone '{m[1]}'."),
 )
@@ -91,14 +95,20 @@ def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergEr
     text = str(error)
     if FAILURE_MARK in text:
         message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
-        return BergError(ErrorCode.EXECUTION, message, span=_find_quoted(message, plan))
+        return BergError(ErrorCode.EXECUTION, message, span=_place(message, plan))
+    failed = file_error(text)
+    if failed is not None:
+        return failed
     first = _first_line(text)
     for pattern, code, message_of in _RULES:
         found = re.search(pattern, text if "\n" not in pattern else first)
         if found:
             message = message_of if isinstance(message_of, str) else message_of(found)
-            return BergError(code, message, span=_find_quoted(message, plan), hint=_hint(error))
-    return BergError(_code(error), _sentence(first), hint=_hint(error))
+            return BergError(code, message, span=_place(message, plan), hint=_hint(error))
+    if isinstance(error, duckdb.IOException):
+        return BergError(ErrorCode.IO, _sentence(first), span=_whole(plan))
+    code, message = _last_resort(error)
+    return BergError(code, message, span=_whole(plan), hint=_hint(error) or "--debug shows what the engine says.")
 
 
 def _first_line(text: str) -> str:
@@ -111,22 +121,57 @@ def _sentence(line: str) -> str:
     return (line[:1].upper() + line[1:]).rstrip(".") + "." if line else "The query failed."
 
 
-def _code(error: Exception) -> ErrorCode:
-    if isinstance(error, duckdb.IOException):
-        return ErrorCode.IO
+def _last_resort(error: Exception) -> tuple[ErrorCode, str]:
+    """For what no rule knows: DuckDB's own words name its types and functions, which nobody wrote."""
     if isinstance(error, duckdb.InternalException | duckdb.ParserException | duckdb.FatalException):
-        return ErrorCode.INTERNAL
-    if isinstance(error, duckdb.ConversionException | duckdb.TypeMismatchException):
-        return ErrorCode.TYPE
+        return ErrorCode.INTERNAL, "The query cannot be run: the engine does not understand its plan."
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException | duckdb.NotImplementedException):
-        return ErrorCode.INVALID
-    return ErrorCode.EXECUTION
+        return ErrorCode.INVALID, "The query cannot be run: a function or an operator does not take these values."
+    if isinstance(error, duckdb.ConversionException | duckdb.TypeMismatchException):
+        return ErrorCode.TYPE, "The query cannot be run: a value cannot be turned into the type that is wanted."
+    if isinstance(error, duckdb.OutOfRangeException):
+        return ErrorCode.EXECUTION, "The query cannot be run: a value is out of the range of its type."
+    return ErrorCode.EXECUTION, "The query cannot be run: a function does not take one of its values."
 
 
 def _hint(error: Exception) -> str | None:
     if isinstance(error, duckdb.OutOfMemoryException):
         return "SET 'engine.memory-limit' = '…'; raises it."
     return None
+
+
+def _place(message: str, plan: QueryPlan | None) -> Span | None:
+    """Where the query holds what the message is about, or the whole query."""
+    return _find_quoted(message, plan) or _find_operation(message, plan) or _whole(plan)
+
+
+def _whole(plan: QueryPlan | None) -> Span | None:
+    return plan.query.span if plan is not None and plan.query is not None else None
+
+
+def _find_operation(message: str, plan: QueryPlan | None) -> Span | None:
+    """The place of the only operation that can have failed so. Plans carry no places: equal expressions of GROUP BY
+    and SELECT must have equal SQL."""
+    if plan is None or plan.query is None:
+        return None
+    from sqlglot import exp
+
+    from bergsql.engine.sql.parser.query import declared_type, span_of
+
+    found: list[exp.Expr] = []
+    cast_to = re.search(r" (?:cast to|fit into) ([A-Z]+)", message)
+    for node in plan.query.ast.walk():
+        if "Division by zero" in message:
+            if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
+                found.append(node.expression)
+            elif isinstance(node, exp.Anonymous) and str(node.this).lower() in ("mod", "pmod"):
+                found.append(node)
+        elif "subquery that is a value" in message:
+            if isinstance(node, exp.Subquery) and not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):
+                found.append(node)
+        elif cast_to and isinstance(node, exp.Cast) and declared_type(node).kind.value == cast_to[1]:
+            found.append(node.this)
+    return span_of(found[0]) if len(found) == 1 else None
 
 
 def _find_quoted(message: str, plan: QueryPlan | None) -> Span | None:

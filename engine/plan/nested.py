@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import INTEGERS
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.types import DataType, Field, Kind
 
 
@@ -62,6 +62,11 @@ def make_row(parts: list[Bound], context: Context, names: list[str] | None = Non
     """A row of values; without names they are ``EXPR$0`` … (flink) or ``col1`` … (spark)."""
     if names is None:
         names = [p.name or f"col{i}" if context.spark else f"EXPR${i - 1}" for i, p in enumerate(parts, start=1)]
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise not_supported(f"A row with two fields named '{name}'")
+        seen.add(name.lower())
     fields = tuple(Field(n, p.type, p.nullable) for n, p in zip(names, parts, strict=True))
     sql = ", ".join(f"{identifier(n)} := {p.sql}" for n, p in zip(names, parts, strict=True))
     text = ", ".join(p.text for p in parts)

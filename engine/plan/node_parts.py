@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from bergsql.catalog.errors import not_supported
@@ -31,6 +33,28 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
 _PLAIN_PARTS = frozenset({"this", "expression", "expressions"})
 
 
+_FORMS = {
+    "Adjacent": "-|-",
+    "ArrayContainedBy": "<@",
+    "ArrayContainsAll": "@>",
+    "ArrayOverlaps": "&&",
+    "BitwiseLeftShift": "<<",
+    "BitwiseRightShift": ">>",
+    "Cbrt": "||/",
+    "Distance": "<->",
+    "DistanceNd": "<<->>",
+    "JSONBContains": "?",
+    "JSONBExtract": "#>",
+    "JSONBExtractScalar": "#>>",
+    "JSONExtract": "->",
+    "JSONExtractScalar": "->>",
+    "Pow": "**",
+    "RegexpILike": "~*",
+    "Sqrt": "|/",
+}
+"""Operators whose class has another name than they have."""
+
+
 _SUBQUERIES = (exp.Subquery, exp.Select)
 
 
@@ -43,5 +67,6 @@ def refuse_unknown_parts(node: exp.Expr) -> None:
 
 
 def form_of(node: exp.Expr) -> str:
-    """What to call a node in a message."""
-    return type(node).__name__.upper()
+    """What to call a node in a message: the SQL of it, not the parser's class."""
+    name = type(node).__name__
+    return _FORMS.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).upper()

@@ -68,6 +68,8 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
         bound = bind_query(query.ast, planner, None, {})
     except RecursionError:
         raise BergError(ErrorCode.INVALID, "The query is nested too deeply.", span=query.span) from None
+    except BergError as error:  # at its own place, if it has one: not every literal does
+        raise error.at(query.span) from None
     planner.check_hints()
     scans = [_planned(n, slot) for n, slot in enumerate(planner.slots)]
     sql = _fill(bound.sql, planner.slots, scans)

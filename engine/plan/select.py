@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
 from bergsql.engine.plan.items import Item, bind_items

@@ -54,6 +54,19 @@ def each(sql: str, body: Callable[[str], str]) -> str:
     return f"list_transform({sql}, lambda {name}: {body(name)})"
 
 
+def joined(texts: str, separator: str) -> str:
+    """The elements of a list of texts in one, with ``separator`` between; DuckDB's own takes only a literal."""
+    if re.fullmatch(r"'(?:[^']|'')*'", separator):
+        return f"array_to_string({texts}, {separator})"
+
+    def made(both: list[str]) -> str:
+        items, s = both
+        inner = f"list_transform({items}, lambda part: {s} || part)"
+        return f"CASE WHEN {s} IS NOT NULL THEN substr(array_to_string({inner}, ''), length({s}) + 1) END"
+
+    return let_all([texts, separator], made)
+
+
 def tries(sql: str) -> bool:
     """True when the SQL uses TRY, which refuses aggregates, subqueries and volatile functions."""
     return "TRY(" in sql

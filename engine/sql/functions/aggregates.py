@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, Bound
-from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
+from bergsql.engine.plan.coercion import FLOATS, INTEGERS, NUMBERS, bounded
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Aggregate, Function
 from bergsql.engine.sql.types import DataType, Kind
@@ -107,20 +109,39 @@ def _array(arguments: Sequence[Bound]) -> DataType:
 
 
 def _first(duck: str) -> Callable[[Call, list[Bound], Context], str]:
+    """The first or last value. Flink leaves NULLs out, Spark if TRUE follows."""
+
     def made(call: Call, arguments: list[Bound], context: Context) -> str:
-        a = arguments[0]
-        if len(arguments) > 1 and arguments[1].constant is True:
-            return call("any_value" if duck == "first" else "last", a.sql) if duck == "first" else call("last", a.sql)
-        return call(duck, a.sql)
+        ignore = not context.spark
+        if len(arguments) > 1:
+            told = arguments[1].constant
+            if not isinstance(told, bool):
+                raise BergError(ErrorCode.INVALID, "The second argument, whether to ignore NULLs, is TRUE or FALSE.")
+            ignore = told
+        return call(duck, arguments[0].sql, ignore_nulls=ignore)
 
     return made
 
 
 def _quantile(duck: str) -> Callable[[Call, list[Bound], Context], str]:
     def made(call: Call, arguments: list[Bound], context: Context) -> str:
+        _check_fraction(arguments[1])
         return call(duck, arguments[0].sql, arguments[1].sql)
 
     return made
+
+
+def _check_fraction(fraction: Bound) -> None:
+    """What DuckDB takes as a fraction: a literal from 0 to 1, or an array of such (which is looked at when it runs)."""
+    kind = fraction.type.children[0].type.kind if fraction.type.kind is Kind.ARRAY else fraction.type.kind
+    if kind not in NUMBERS:
+        raise BergError(ErrorCode.TYPE, f"The fraction of a percentile is a number from 0 to 1, not {kind.value}.")
+    if fraction.type.kind is Kind.ARRAY:
+        return
+    if not isinstance(fraction.constant, int | float | Decimal):
+        raise not_supported("A percentile whose fraction is not a literal")
+    if not 0 <= fraction.constant <= 1:
+        raise BergError(ErrorCode.INVALID, "The fraction of a percentile is a number from 0 to 1.")
 
 
 def _quantile_type(arguments: Sequence[Bound]) -> DataType:
@@ -133,6 +154,8 @@ def _discrete_type(arguments: Sequence[Bound]) -> DataType:
 
 def _listagg(call: Call, arguments: list[Bound], context: Context) -> str:
     default = "''" if context.spark else "','"
+    if len(arguments) > 1 and not arguments[1].is_constant:
+        raise not_supported("LISTAGG with a separator that is not a literal")
     return call("string_agg", arguments[0].sql, arguments[1].sql if len(arguments) > 1 else default)
 
 
@@ -141,8 +164,19 @@ def _count_if(call: Call, arguments: list[Bound], context: Context) -> str:
 
 
 def _grouping(call: Call, arguments: list[Bound], context: Context) -> str:
+    _check_grouped(arguments, context)
     name = "TINYINT" if context.spark else "BIGINT"
     return f"CAST(GROUPING({', '.join(a.sql for a in arguments)}) AS {name})"
+
+
+def _grouping_id(call: Call, arguments: list[Bound], context: Context) -> str:
+    _check_grouped(arguments, context)
+    return f"CAST(GROUPING({', '.join(a.sql for a in arguments)}) AS BIGINT)"
+
+
+def _check_grouped(arguments: list[Bound], context: Context) -> None:
+    if any(a.sql not in context.group_keys for a in arguments):
+        raise BergError(ErrorCode.INVALID, "GROUPING takes what the query groups by.", hint="GROUP BY CUBE (…), say.")
 
 
 def _extreme(duck: str) -> Callable[[Call, list[Bound], Context], str]:
@@ -179,11 +213,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("collect_list array_agg", "s", "a", _array, _list, keeps_nulls=False),
     Aggregate("collect_set", "s", "a", _array, _set, keeps_nulls=False),
     Aggregate("array_agg", "f", "a", _array, "list"),
-    Aggregate("first first_value", "s", "ab?", 0, _first("first")),
-    Aggregate("last last_value", "s", "ab?", 0, _first("last")),
-    Aggregate("first_value", "f", "a", 0, _first("first")),
-    Aggregate("last_value", "f", "a", 0, _first("last")),
-    Aggregate("any_value", "s", "a", 0, "first"),
+    Aggregate("first first_value any_value", "s", "ab?", 0, _first("first"), may_ignore_nulls=True),
+    Aggregate("last last_value", "s", "ab?", 0, _first("last"), may_ignore_nulls=True),
+    Aggregate("first_value", "f", "a", 0, _first("first"), may_ignore_nulls=True),
+    Aggregate("last_value", "f", "a", 0, _first("last"), may_ignore_nulls=True),
     Aggregate("single_value", "f", "a", 0, "any_value"),
     Aggregate("count_if", "s", "b", BIGINT, _count_if),
     Aggregate("bool_and every", "s", "b", BOOLEAN, "bool_and"),
@@ -199,13 +232,11 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("approx_count_distinct", "fs", "a", BIGINT, "approx_count_distinct"),
     Aggregate("listagg", "fs", "tt?", STRING, _listagg),
     Aggregate("string_agg", "s", "tt?", STRING, _listagg),
-    Aggregate("bit_and", "s", "a", 0, "bit_and"),
-    Aggregate("bit_or", "s", "a", 0, "bit_or"),
-    Aggregate("bit_xor", "s", "a", 0, "bit_xor"),
+    Aggregate("bit_and", "s", "I", 0, "bit_and"),
+    Aggregate("bit_or", "s", "I", 0, "bit_or"),
+    Aggregate("bit_xor", "s", "I", 0, "bit_xor"),
     Aggregate("grouping", "s", "a", DataType(Kind.TINYINT), _grouping),
     Aggregate("grouping", "f", "a", BIGINT, _grouping),
-    Aggregate(
-        "grouping_id", "fs", "a+", BIGINT, lambda call, a, c: f"CAST(GROUPING({', '.join(x.sql for x in a)}) AS BIGINT)"
-    ),
+    Aggregate("grouping_id", "fs", "a+", BIGINT, _grouping_id),
 )
 UNTYPED = NULL

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import BOOLEAN, INT, NULL, STRING, Bound
-from bergsql.engine.plan.sql_text import let
+from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, STAMPS
+from bergsql.engine.plan.sql_text import joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -106,8 +107,6 @@ def _named_struct(node: exp.Expr, context: Context) -> Bound:
 def _size(arguments: list[Bound], context: Context) -> str:
     """Spark's SIZE(NULL) is -1."""
     a = arguments[0]
-    if a.type.kind is Kind.NULL:
-        return "-1"
     return f"coalesce(CAST({_count(a)} AS INTEGER), -1)"
 
 
@@ -171,11 +170,34 @@ def _distinct(arguments: list[Bound], context: Context) -> str:
     return let(arguments[0].sql, lambda a: f"list_filter({a}, lambda e, i: list_position({a}, e) = i)")
 
 
+def _intersect(arguments: list[Bound], context: Context) -> str:
+    """What is in both, once each, in the order of the first."""
+
+    def made(both: list[str]) -> str:
+        a, b = both
+        return f"list_filter({a}, lambda e, i: list_position({b}, e) > 0 AND list_position({a}, e) = i)"
+
+    a, b = (x.sql for x in arguments)
+    return f"CASE WHEN {b} IS NOT NULL THEN {let_all([a, b], made)} END"
+
+
+def _concat(arguments: list[Bound], context: Context) -> str:
+    """DuckDB's own skips NULLs."""
+    tests = " AND ".join(f"{a.sql} IS NOT NULL" for a in arguments)
+    return f"CASE WHEN {tests} THEN list_concat({', '.join(a.sql for a in arguments)}) END"
+
+
 def _sorted(arguments: list[Bound], context: Context) -> str:
-    ascending = arguments[1].constant if len(arguments) > 1 else True
-    if ascending is False:
-        return f"list_sort({arguments[0].sql}, 'DESC', 'NULLS LAST')"
-    return f"list_sort({arguments[0].sql}, 'ASC', 'NULLS FIRST')"
+    array = arguments[0].sql
+    up, down = f"list_sort({array}, 'ASC', 'NULLS FIRST')", f"list_sort({array}, 'DESC', 'NULLS LAST')"
+    ascending = arguments[1] if len(arguments) > 1 else None
+    if ascending is None or ascending.constant is True:
+        return up
+    if ascending.constant is False:
+        return down
+    if context.spark:
+        raise BergError(ErrorCode.INVALID, "The order of SORT_ARRAY is TRUE or FALSE, not an expression.")
+    return f"CASE {ascending.sql} WHEN TRUE THEN {up} WHEN FALSE THEN {down} END"
 
 
 def _join(arguments: list[Bound], context: Context) -> str:
@@ -191,21 +213,36 @@ def _join(arguments: list[Bound], context: Context) -> str:
         texts = each(texts, lambda e: f"coalesce({e}, {arguments[2].sql})")
     else:
         texts = f"list_filter({texts}, lambda e: e IS NOT NULL)"
-    return f"array_to_string({texts}, {separator.sql})"
+    return joined(texts, separator.sql)
 
 
 def _sequence(arguments: list[Bound], context: Context) -> Bound:
     from bergsql.engine.plan.casts import coerce
 
     a, b = arguments[:2]
-    if a.type.kind is Kind.DATE:
-        step = arguments[2].sql if len(arguments) > 2 else "INTERVAL 1 DAY"
-        sql = f"CAST(generate_series({a.sql}, {b.sql}, {step}) AS DATE[])"
-        return Bound(sql, array_of(a.type, False), "")
+    step = arguments[2] if len(arguments) > 2 else None
+    if a.type.kind is Kind.DATE or a.type.kind in STAMPS:
+        if step is not None and step.type.kind not in INTERVALS:
+            raise _no_step(step, "an interval", context)
+        by = step.sql if step is not None else "INTERVAL 1 DAY"
+        sql = f"generate_series({a.sql}, {coerce(b, a.type, context).sql}, {by})"
+        return Bound(f"CAST({sql} AS {duckdb_name(array_of(a.type))})", array_of(a.type, False), "")
+    type_ = a.type if a.type.kind in INTEGERS else INT
+    if a.type.kind not in (*INTEGERS, Kind.NULL):
+        raise _no_step(a, "a whole number, a date or a timestamp", context)
+    if step is not None and step.type.kind not in (*INTEGERS, Kind.NULL):
+        raise _no_step(step, "a whole number", context)
     x, y = coerce(a, DataType(Kind.BIGINT), context), coerce(b, DataType(Kind.BIGINT), context)
-    step = arguments[2].sql if len(arguments) > 2 else f"CASE WHEN {x.sql} <= {y.sql} THEN 1 ELSE -1 END"
-    sql = f"CAST(generate_series({x.sql}, {y.sql}, {step}) AS {duckdb_name(array_of(a.type))})"
-    return Bound(sql, array_of(a.type, False), "")
+    by = step.sql if step is not None else f"CASE WHEN {x.sql} <= {y.sql} THEN 1 ELSE -1 END"
+    sql = f"CAST(generate_series({x.sql}, {y.sql}, {by}) AS {duckdb_name(array_of(type_))})"
+    return Bound(sql, array_of(type_, False), "")
+
+
+def _no_step(given: Bound, wanted: str, context: Context) -> BergError:
+    from bergsql.engine.plan.casts import type_text
+
+    what = type_text(given.type, context.flavour)
+    return BergError(ErrorCode.TYPE, f"SEQUENCE takes {wanted} here, not {what}.")
 
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -214,10 +251,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Special("row", "f", _row),
     Special("struct", "s", _struct),
     Special("named_struct", "s", _named_struct),
-    Scalar("size", "s", "a", INT, _size),
-    Scalar("cardinality", "fs", "a", INT, _cardinality),
+    Scalar("size", "s", "z", INT, _size),
+    Scalar("cardinality", "fs", "z", INT, _cardinality),
     Scalar("array_size", "s", "A", INT, "CAST(len({0}) AS INTEGER)"),
-    Scalar("element_at", "s", "aa", _value, _element_at),
+    Scalar("element_at", "s", "za", _value, _element_at),
     Scalar("element", "f", "A", _element, "{0}[1]"),
     Scalar("array_contains", "s", "Aa", BOOLEAN, _contains),
     Scalar("array_contains", "f", "Aa", BOOLEAN, _with_element("list_contains({0}, {1})")),
@@ -235,13 +272,13 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("array_max", "fs", "A", _element, "list_max({0})"),
     Scalar("array_min", "s", "A", _element, "list_min({0})"),
     Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),
-    Scalar("array_concat", "f", "cc*", 0, lambda a, c: f"list_concat({', '.join(x.sql for x in a)})"),
+    Scalar("array_concat", "f", "CC*", 0, _concat),
     Scalar("array_join", "fs", "Att?", STRING, _join),
-    Scalar("array_intersect", "fs", "cc", 0, "list_intersect({0}, {1})"),
+    Scalar("array_intersect", "fs", "CC", 0, _intersect),
     Scalar("sort_array", "s", "Ab?", 0, _sorted),
     Scalar("array_sort", "f", "Ab?", 0, _sorted),
     Scalar("slice", "s", "Aii", 0, "{0}[{1}:{1} + {2} - 1]"),
-    Scalar("sequence", "s", "aaa?", 0, _sequence),
+    Scalar("sequence", "s", "aaa?", INT, _sequence),
     Scalar("map_keys", "fs", "M", _keys, "map_keys({0})"),
     Scalar("map_values", "fs", "M", _values, "map_values({0})"),
 )

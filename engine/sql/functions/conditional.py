@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound
-from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.plan.coercion import FLOATS
 from bergsql.engine.plan.comparison import comparable
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import flink_name, spark_name
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _if(node: exp.Expr, context: Context) -> Bound:
-    from bergsql.engine.plan.calls import fit_arguments
+    from bergsql.engine.plan.arguments import fit_arguments
     from bergsql.engine.plan.comparison import condition
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
@@ -33,7 +33,7 @@ def _if(node: exp.Expr, context: Context) -> Bound:
 
 
 def _nullif(node: exp.Expr, context: Context) -> Bound:
-    from bergsql.engine.plan.calls import fit_arguments
+    from bergsql.engine.plan.arguments import fit_arguments
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
 

@@ -5,10 +5,12 @@
 =====  ==================================================================================================
 ``t``  text (other atomic types are written out)
 ``i``  INT          ``l``  BIGINT          ``d``  DOUBLE          ``b``  BOOLEAN          ``x``  bytes
-``n``  any number (Spark reads text as DOUBLE)
+``n``  any number (Spark reads text as DOUBLE)            ``I``  any integer
 ``D``  DATE         ``S``  a timestamp of either kind (dates and text become one)
 ``a``  anything     ``c``  anything; all ``c`` arguments take their common type
-``A``  an array     ``M``  a map            ``L``  a lambda
+``o``  text or bytes                  ``h``  an integer, text or bytes
+``A``  an array     ``M``  a map            ``z``  either of them          ``L``  a lambda
+``C``  an array; all ``C`` arguments take their common type
 =====  ==================================================================================================
 
 ``?`` behind a code: may be left out; ``*``: any number of them; ``+``: one or more.
@@ -68,6 +70,8 @@ class Aggregate(NamedTuple):
     """True for ROW_NUMBER and its like: OVER must follow."""
     keeps_nulls: bool = True
     """False: rows whose first argument is NULL are left out."""
+    may_ignore_nulls: bool = False
+    """True where IGNORE NULLS may follow. ``call(name, *sql, ignore_nulls=True)`` leaves NULLs out unasked."""
 
 
 Function = Scalar | Special | Aggregate

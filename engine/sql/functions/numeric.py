@@ -11,7 +11,7 @@ from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.arithmetic import bind_arithmetic
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, STRING, Bound
-from bergsql.engine.plan.coercion import FLOATS, INTEGERS, bounded
+from bergsql.engine.plan.coercion import FLOATS, INTEGERS, NUMBERS, bounded
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.types import DataType, Kind
@@ -69,7 +69,12 @@ def _floor(word: str) -> Callable[[list[Bound], Context], Bound]:
         if len(arguments) > 1:
             from bergsql.engine.sql.functions.times import floor_to_unit
 
+            if a.type.kind in NUMBERS:
+                raise not_supported(f"{word.upper()} to a number of digits")
             return floor_to_unit(word, arguments, context)
+        from bergsql.engine.plan.arguments import fit_arguments
+
+        (a,) = fit_arguments("n", word, [a], context, None)
         kind = a.type.kind
         if kind in INTEGERS:
             type_ = BIGINT if context.spark else a.type
@@ -140,11 +145,28 @@ def _pmod(arguments: list[Bound], context: Context) -> Bound:
     return Bound(negative, first.type, f"pmod({a.text}, {b.text})", volatile=again.volatile)
 
 
+def _width_bucket(arguments: list[Bound], context: Context) -> str:
+    """The bucket among ``n`` between ``low`` and ``high``: 0 is below the first, n + 1 behind the last."""
+
+    def made(values: list[str]) -> str:
+        x, low, high, n = values
+        inside = f"CAST(floor(CAST({n} AS DOUBLE) * ({x} - {low}) / ({high} - {low})) AS BIGINT) + 1"
+        below = f"CASE WHEN {low} < {high} THEN {x} < {low} ELSE {x} > {low} END"
+        behind = f"CASE WHEN {low} < {high} THEN {x} >= {high} ELSE {x} <= {high} END"
+        finite = " AND ".join(f"isfinite({v})" for v in (x, low, high))
+        valid = f"{n} > 0 AND {n} < 9223372036854775807 AND {low} <> {high} AND {finite}"
+        return f"CASE WHEN {valid} THEN CASE WHEN {below} THEN 0 WHEN {behind} THEN {n} + 1 ELSE {inside} END END"
+
+    return let_all([a.sql for a in arguments], made)
+
+
 def _sign_type(arguments: Sequence[Bound]) -> DataType:
     return DOUBLE if arguments[0].type.kind not in FLOATS else arguments[0].type
 
 
 def _random(arguments: list[Bound], context: Context) -> str:
+    if arguments:
+        raise not_supported("RAND with a seed", None, "RAND() gives other numbers each time.")
     return "random()"
 
 
@@ -183,10 +205,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("sign", "fs", "n", _sign_type, "CAST(sign({0}) AS DOUBLE)"),
     Scalar("signum", "s", "d", DOUBLE, "CAST(sign({0}) AS DOUBLE)"),
     Scalar("rand random", "fs", "l?", DOUBLE, _random, volatile=True),
-    Scalar("hex", "fs", "a", STRING, "hex({0})"),
+    Scalar("hex", "fs", "h", STRING, "hex({0})"),
     Scalar("unhex", "fs", "t", DataType(Kind.BYTES), "TRY(unhex({0}))"),
     Scalar("bin", "fs", "l", STRING, "bin({0})"),
     Scalar("factorial", "s", "i", BIGINT, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"),
     Scalar("shiftleft", "s", "ii", INT, "CAST(({0} << {1}) AS INTEGER)"),
-    Scalar("width_bucket", "s", "dddl", BIGINT, "CAST(width_bucket({0}, {1}, {2}, {3}) AS BIGINT)"),
+    Scalar("width_bucket", "s", "dddl", BIGINT, _width_bucket),
 )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan.bound import BOOLEAN, BYTES, INT, STRING, Bound
-from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.plan.coercion import BINARIES
-from bergsql.engine.plan.sql_text import let
+from bergsql.engine.plan.sql_text import failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Field, Kind
 
 if TYPE_CHECKING:
@@ -51,30 +52,36 @@ def _substring(arguments: list[Bound], context: Context) -> Bound:
 
         value = coerce(value, STRING, context)
     if isinstance(start.constant, int) and start.constant >= 0:
-        first = str(max(start.constant, 1))
-        sql = f"substr({value.sql}, {first}"
-        if length is None:
-            sql += ")"
-        elif isinstance(length.constant, int):
-            sql += f", {max(length.constant, 0)})"
-        else:
-            sql += f", greatest({length.sql}, 0))"
+        count = None
+        if length is not None:
+            known = isinstance(length.constant, int)
+            count = str(max(int(str(length.constant)), 0)) if known else f"greatest({length.sql}, 0)"
+        sql = _piece(value.sql, str(max(start.constant, 1)), count, binary=binary)
     else:
-        sql = _from_end(value.sql, start.sql, length.sql if length else None)
+        sql = _from_end(value.sql, start.sql, length.sql if length else None, binary=binary)
     return Bound(sql, BYTES if binary else STRING, "", value.nullable or start.nullable)
 
 
-def _from_end(value: str, start: str, length: str | None) -> str:
+def _piece(value: str, first: str, count: str | None, *, binary: bool) -> str:
+    """``count`` characters or bytes from ``first`` on (from 1), the rest without ``count``."""
+    if binary:
+        return f"({value})[{first}:{'' if count is None else f'{first} + {count} - 1'}]"
+    return f"substr({value}, {first})" if count is None else f"substr({value}, {first}, {count})"
+
+
+def _from_end(value: str, start: str, length: str | None, *, binary: bool) -> str:
     """A start that may be negative, and then may lie before the first character."""
+    size = "octet_length" if binary else "length"
 
     def made(x: str) -> str:
-        first = let(start, lambda s: f"CASE WHEN {s} > 0 THEN {s} WHEN {s} < 0 THEN length({x}) + {s} + 1 ELSE 1 END")
+        first = let(start, lambda s: f"CASE WHEN {s} > 0 THEN {s} WHEN {s} < 0 THEN {size}({x}) + {s} + 1 ELSE 1 END")
         if length is None:
-            return f"substr({x}, greatest({first}, 1))"
-        return let(
-            first,
-            lambda f: f"substr({x}, greatest({f}, 1), greatest({length} + least({f} - 1, 0), 0))",
-        )
+            return _piece(x, f"greatest({first}, 1)", None, binary=binary)
+
+        def cut(f: str) -> str:
+            return _piece(x, f"greatest({f}, 1)", f"greatest({length} + least({f} - 1, 0), 0)", binary=binary)
+
+        return let(first, cut)
 
     return let(value, made)
 
@@ -86,6 +93,11 @@ def _length(arguments: list[Bound], context: Context) -> str:
     from bergsql.engine.plan.casts import coerce
 
     return f"CAST(length({coerce(a, STRING, context).sql}) AS INTEGER)"
+
+
+def _octet_length(arguments: list[Bound], context: Context) -> str:
+    a = arguments[0]
+    return f"CAST({'octet_length' if a.type.kind in BINARIES else 'strlen'}({a.sql}) AS INTEGER)"
 
 
 def java_replacement(text: str) -> str:
@@ -106,6 +118,8 @@ def _regexp_replace(arguments: list[Bound], context: Context) -> str:
 def _regexp_extract(arguments: list[Bound], context: Context) -> str:
     value, pattern = arguments[0], arguments[1]
     default = "1" if context.spark else "0"
+    if len(arguments) > 2 and not arguments[2].is_constant:
+        raise not_supported("REGEXP_EXTRACT of a group whose number is not a literal")
     group = arguments[2].sql if len(arguments) > 2 else default
     found = f"regexp_extract({value.sql}, {pattern.sql}, {group})"
     if context.spark:
@@ -133,16 +147,30 @@ def _spark_trim(duck: str) -> Callable[[list[Bound], Context], str]:
 
 
 def _split(arguments: list[Bound], context: Context) -> str:
+    """At most ``limit`` parts if it is positive: the last is then all that is left."""
     value, pattern = arguments[0], arguments[1]
-    limit = arguments[2].constant if len(arguments) > 2 else -1
-    if isinstance(pattern.constant, str) and not re.search(r"[\\^$.|?*+()\[\]{}]", pattern.constant):
-        parts = f"string_split({value.sql}, {pattern.sql})"
-    else:
-        parts = f"regexp_split_to_array({value.sql}, {pattern.sql})"
-    if isinstance(limit, int) and limit > 0:
-        rest = f"array_to_string({parts}[{limit}:], {pattern.sql})"
-        return f"CASE WHEN len({parts}) > {limit} THEN list_append({parts}[1:{limit - 1}], {rest}) ELSE {parts} END"
-    return parts
+    plain = isinstance(pattern.constant, str) and not re.search(r"[\\^$.|?*+()\[\]{}]", pattern.constant)
+    split = "string_split" if plain else "regexp_split_to_array"
+    limit = arguments[2] if len(arguments) > 2 else None
+    if limit is None or (isinstance(limit.constant, int) and limit.constant <= 0):
+        return f"{split}({value.sql}, {pattern.sql})"
+    if pattern.constant == "":  # Spark cuts off what is left of single characters
+        kept = f"CASE WHEN {limit.sql} > 0 THEN {limit.sql} ELSE length({value.sql}) END"
+        return f"string_split({value.sql}, '')[1:{kept}]"
+
+    def made(given: list[str]) -> str:
+        text, by, most = given
+        parts = f"{split}({text}, {by})"
+        marks = f"regexp_extract_all({text}, {by})"
+        before = f"length(array_to_string({parts}[1:{most} - 1], ''))"
+        before += (
+            f" + ({most} - 1) * length({by})" if plain else f" + length(array_to_string({marks}[1:{most} - 1], ''))"
+        )
+        rest = f"substr({text}, 1 + {before})"
+        cut = f"CASE WHEN len({parts}) > {most} THEN list_append({parts}[1:{most} - 1], {rest}) ELSE {parts} END"
+        return f"CASE WHEN {most} > 0 THEN {cut} WHEN {most} <= 0 THEN {parts} END"
+
+    return let_all([value.sql, pattern.sql, limit.sql], made)
 
 
 def _split_index(arguments: list[Bound], context: Context) -> str:
@@ -190,14 +218,32 @@ def _concat_ws(arguments: list[Bound], context: Context) -> str:
     parts = []
     for a in arguments[1:]:
         if a.type.kind is Kind.ARRAY:
-            parts.append(f"coalesce({a.sql}, [])")
+            parts.append(f"coalesce({coerce(a, _texts(arguments), context).sql}, [])")
         else:
             parts.append(f"[{coerce(a, STRING, context).sql}]")
     if not parts:
         return f"CASE WHEN {separator} IS NOT NULL THEN '' END"
-    joined = f"list_concat({', '.join(parts)})" if len(parts) > 1 else parts[0]
-    kept = f"array_to_string(list_filter({joined}, lambda e: e IS NOT NULL), {separator})"
+    every = f"list_concat({', '.join(parts)})" if len(parts) > 1 else parts[0]
+    kept = joined(f"list_filter({every}, lambda e: e IS NOT NULL)", separator)
     return f"CASE WHEN {separator} IS NOT NULL THEN coalesce({kept}, '') END"
+
+
+def _from_base64(text: str) -> str:
+    """Java's decoder does without the padding that DuckDB's asks for."""
+
+    def made(x: str) -> str:
+        digits = f"rtrim({x}, '=')"
+        padded = f"rpad({digits}, CAST(ceil(length({digits}) / 4) * 4 AS INTEGER), '=')"
+        valid = f"regexp_full_match({digits}, '[A-Za-z0-9+/]*') AND length({digits}) % 4 <> 1"
+        wrong = failure("'%s' is no base64.", x)
+        return f"CASE WHEN {valid} THEN from_base64({padded}) WHEN {x} IS NOT NULL THEN {wrong} END"
+
+    return let(text, made)
+
+
+def _unbase64(arguments: list[Bound], context: Context) -> str:
+    """As MIME has it: what is no digit is skipped."""
+    return _from_base64(f"regexp_replace({arguments[0].sql}, '[^A-Za-z0-9+/=]', '', 'g')")
 
 
 def _reverse(arguments: list[Bound], context: Context) -> Bound:
@@ -227,9 +273,9 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("ucase", "s", "t", STRING, "upper({0})"),
     Scalar("lower", "fs", "t", STRING, "lower({0})"),
     Scalar("lcase", "s", "t", STRING, "lower({0})"),
-    Scalar("length char_length character_length len", "s", "a", INT, _length),
-    Scalar("char_length character_length", "f", "a", INT, _length),
-    Scalar("octet_length", "s", "a", INT, "CAST(strlen({0}) AS INTEGER)"),
+    Scalar("length char_length character_length len", "s", "o", INT, _length),
+    Scalar("char_length character_length", "f", "t", INT, _length),
+    Scalar("octet_length", "s", "o", INT, _octet_length),
     Scalar("substring substr", "fs", "aii?", STRING, _substring),
     Scalar("left", "fs", "ti", STRING, "left({0}, greatest({1}, 0))"),
     Scalar("right", "fs", "ti", STRING, "right({0}, greatest({1}, 0))"),
@@ -267,9 +313,15 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("sha1 sha", "fs", "t", STRING, "sha1({0})"),
     Scalar("sha256", "f", "t", STRING, "sha256({0})"),
     Scalar("base64", "s", "x", STRING, "base64({0})"),
-    Scalar("unbase64", "s", "t", BYTES, "from_base64({0})"),
+    Scalar(
+        "unbase64",
+        "s",
+        "t",
+        BYTES,
+        lambda a, c: _from_base64(f"regexp_replace({a[0].sql}, '[^A-Za-z0-9+/=]', '', 'g')"),
+    ),
     Scalar("to_base64", "f", "t", STRING, "base64(encode({0}))"),
-    Scalar("from_base64", "f", "t", STRING, "decode(from_base64({0}))"),
+    Scalar("from_base64", "f", "t", STRING, lambda a, c: f"decode({_from_base64(a[0].sql)})"),
     Scalar("space", "s", "i", STRING, "repeat(' ', greatest({0}, 0))"),
     Scalar("levenshtein", "s", "tt", INT, "CAST(levenshtein({0}, {1}) AS INTEGER)"),
     Scalar("uuid", "fs", "", STRING, "CAST(uuid() AS VARCHAR)", volatile=True),

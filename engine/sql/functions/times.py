@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound
-from bergsql.engine.sql.quoting import string_literal
-from bergsql.engine.plan.coercion import STAMPS, TEXTS
+from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from bergsql.engine.plan.context import Context
 
 LTZ3, LTZ6 = DataType(Kind.TIMESTAMP_LTZ, 3), DataType(Kind.TIMESTAMP_LTZ, 6)
@@ -105,7 +105,9 @@ _EXTRACT = {
 
 
 def _extract(arguments: list[Bound], context: Context) -> Bound:
-    unit = str(arguments[0].constant).upper()
+    if not isinstance(arguments[0].constant, str):
+        raise BergError(ErrorCode.INVALID, "The unit must be a literal, such as 'DAY'.")
+    unit = arguments[0].constant.upper()
     template = _EXTRACT.get(unit)
     if template is None:
         from bergsql.catalog.errors import did_you_mean
@@ -116,6 +118,8 @@ def _extract(arguments: list[Bound], context: Context) -> Bound:
         from bergsql.engine.plan.casts import coerce
 
         value = coerce(value, LTZ6 if context.spark else STAMP6, context)
+    if value.type.kind not in (*STAMPS, *INTERVALS, Kind.DATE, Kind.TIME, Kind.NULL):
+        raise BergError(ErrorCode.TYPE, f"EXTRACT takes a date, a time or a timestamp, not {value.type.kind.value}.")
     sql = template.format(_local(value))
     if context.spark and unit == "SECOND":
         seconds = f"CAST(second({_local(value)}) + CAST(microsecond({_local(value)}) % 1000000 AS DECIMAL(8,0)) "
@@ -192,8 +196,15 @@ def _to_timestamp_ltz(arguments: list[Bound], context: Context) -> Bound:
         return Bound(convert_sql(value.sql, STRING, LTZ3, context, safe=True), LTZ3, "")
     if digits not in (0, 3):
         raise BergError(ErrorCode.INVALID, "The precision of TO_TIMESTAMP_LTZ is 0 (seconds) or 3 (milliseconds).")
-    factor = 1_000_000 if digits == 0 else 1000
-    return Bound(f"make_timestamptz(CAST({value.sql} * {factor} AS BIGINT))", LTZ3, "", value.nullable)
+    if value.type.kind not in (*NUMBERS, Kind.NULL):
+        raise BergError(ErrorCode.TYPE, f"TO_TIMESTAMP_LTZ takes a number or text, not {value.type.kind.value}.")
+    return Bound(_instant(value, 1_000_000 if digits == 0 else 1000), LTZ3, "", value.nullable)
+
+
+def _instant(value: Bound, factor: int) -> str:
+    """So many parts of a second since 1970, ``factor`` microseconds each, as an instant."""
+    number = f"CAST({value.sql} AS BIGINT)" if value.type.kind in INTEGERS else value.sql
+    return f"make_timestamptz(CAST({number} * {factor} AS BIGINT))"
 
 
 def _unix_timestamp(arguments: list[Bound], context: Context) -> str:
@@ -220,7 +231,9 @@ _SHORT = {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": "DA
 def _unit(word: object) -> str:
     from bergsql.catalog.errors import did_you_mean
 
-    upper = str(word).upper().removeprefix("SQL_TSI_")
+    if not isinstance(word, str):
+        raise BergError(ErrorCode.INVALID, "The unit must be a literal, such as 'DAY'.")
+    upper = word.upper().removeprefix("SQL_TSI_")
     upper = _SHORT.get(upper, upper)
     if upper not in _UNITS:
         raise BergError(ErrorCode.INVALID, f"There is no time unit '{word}'.", hint=did_you_mean(upper, _UNITS))
@@ -261,6 +274,7 @@ def floor_to_unit(word: str, arguments: list[Bound], context: Context) -> Bound:
 
 def _unit_call(node: exp.Expr, context: Context, width: int) -> tuple[str, list[Bound]]:
     """A call whose first argument is a unit, such as the DAY of TIMESTAMPADD(DAY, 1, x)."""
+    from bergsql.engine.plan.calls import name_span
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
 
@@ -268,9 +282,12 @@ def _unit_call(node: exp.Expr, context: Context, width: int) -> tuple[str, list[
         name = str(node.this).upper()
         raise BergError(ErrorCode.ARITY, f"{name} takes {width} arguments.", span=span_of(node))
     first = node.expressions[0]
-    word = first.name if first.name else str(first.this)
+    if not isinstance(first, exp.Column | exp.Literal) or not first.name:
+        name = str(node.this).upper()
+        message = f"The first argument of {name} is a unit, such as DAY."
+        raise BergError(ErrorCode.INVALID, message, span=span_of(first) or name_span(node))
     try:
-        unit = _unit(word)
+        unit = _unit(first.name)
     except BergError as error:
         raise error.at(span_of(first)) from None
     return unit, [bind(a, context) for a in node.expressions[1:]]
@@ -278,11 +295,12 @@ def _unit_call(node: exp.Expr, context: Context, width: int) -> tuple[str, list[
 
 def _timestampadd(node: exp.Expr, context: Context) -> Bound:
     from bergsql.engine.plan.casts import coerce
+    from bergsql.engine.sql.parser.query import span_of
 
     unit, (amount, value) = _unit_call(node, context, 3)
     if value.type.kind not in (*STAMPS, Kind.DATE):
-        value = coerce(value, LTZ6 if context.spark else STAMP6, context)
-    amount = coerce(amount, INT, context)
+        value = coerce(value, LTZ6 if context.spark else STAMP6, context, node)
+    amount = coerce(amount, INT, context, span_of(node))
     number = amount.sql
     moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
     text = f"timestampadd({unit.upper()}, {amount.text}, {value.text})"
@@ -301,7 +319,7 @@ def _timestampdiff(node: exp.Expr, context: Context) -> Bound:
     unit, (start, end) = _unit_call(node, context, 3)
     text = f"timestampdiff({unit.upper()}, {start.text}, {end.text})"
     type_ = LTZ6 if context.spark else STAMP6
-    start, end = (coerce(x, type_, context) if x.type.kind not in STAMPS else x for x in (start, end))
+    start, end = (coerce(x, type_, context, node) if x.type.kind not in STAMPS else x for x in (start, end))
     sql = f"date_sub('{unit}', {_local(start)}, {_local(end)})"
     if context.spark:
         return Bound.of(sql, BIGINT, text, start, end)
@@ -310,7 +328,7 @@ def _timestampdiff(node: exp.Expr, context: Context) -> Bound:
 
 def _datediff(node: exp.Expr, context: Context) -> Bound:
     """Days between two dates; Spark 3.3 also takes a unit first."""
-    from bergsql.engine.plan.calls import fit_arguments
+    from bergsql.engine.plan.arguments import fit_arguments
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
 
@@ -363,7 +381,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("to_timestamp_ltz", "f", "ai?", LTZ3, _to_timestamp_ltz),
     Scalar("unix_timestamp", "fs", "at?", BIGINT, lambda a, c: _unix_timestamp(a, c)),
     Scalar("from_unixtime", "fs", "lt?", STRING, _from_unixtime),
-    Scalar("timestamp_seconds", "s", "n", LTZ6, "make_timestamptz(CAST({0} * 1000000 AS BIGINT))"),
+    Scalar("timestamp_seconds", "s", "n", LTZ6, lambda a, c: _instant(a[0], 1_000_000)),
     Scalar("timestamp_millis", "s", "l", LTZ6, "make_timestamptz({0} * 1000)"),
     Scalar("timestamp_micros", "s", "l", LTZ6, "make_timestamptz({0})"),
     Scalar("unix_seconds", "s", "S", BIGINT, "CAST(floor(epoch({0})) AS BIGINT)"),

@@ -225,6 +225,8 @@ def _parse(cursor: Cursor, stop: int, into: type[exp.Expr] | None) -> tuple[exp.
             trees = parser.parse_into(into, tokens_out, cursor.text)
         if len(trees) != 1 or trees[0] is None:
             raise BergError(ErrorCode.SYNTAX, "This cannot be read.", span=whole)
+        if any(t.key == "EXTRACT" for t in tokens):
+            _place_units(trees[0], tokens)
         return _restored(trees[0], converter.types), converter
     except ParseError as error:
         raise _syntax_error(error, tokens, cursor.text) from None
@@ -242,6 +244,18 @@ def _select_all(tokens: list[GlotToken]) -> list[GlotToken]:
         GlotToken(TokenType.FROM, "FROM", *place),
         *tokens[1:],
     ]
+
+
+def _place_units(tree: exp.Expr, tokens: list[Token]) -> None:
+    """Give every EXTRACT the place of its unit, for which the parser keeps none."""
+    units: dict[str, Token] = {}
+    for i, token in enumerate(tokens[:-2]):
+        if token.key == "EXTRACT" and tokens[i + 1].key == "(":
+            units.setdefault(tokens[i + 2].key, tokens[i + 2])
+    for node in tree.find_all(exp.Extract):
+        unit = units.get(str(node.name).upper())
+        if unit is not None:
+            node.update_positions(line=0, col=0, start=unit.start, end=unit.end - 1)
 
 
 def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:

@@ -1,0 +1,45 @@
+"""What DuckDB says of files that it could not read or write, in our words."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.storage.base import system_error
+
+_REASON = r'([^".:{}]+)'
+_REFUSED = re.compile(
+    r"(?:Could not|Cannot|Failed to) (open|read|write|truncate|delete|create|move|list)(?: (?:all bytes|from|to))*"
+    rf' (file|directory) \\*"(.+?)\\*": {_REASON}'
+)
+_VERBS = {"directory": "make the directory"}
+_GONE = re.compile(r'No files found that match the pattern "(.*?)"')
+_DAMAGED = re.compile(r"No magic bytes found at end of file '(.*?)'|[Ff]ile '(.*?)' too small to be a Parquet file")
+_NUMBERS = {os.strerror(number): number for number in range(1, 134)}
+
+
+def file_error(text: str) -> BergError | None:
+    """The error of ours that stands for DuckDB's ``text``; None when that is about no file."""
+    if refused := _REFUSED.search(text):
+        verb, what, path, reason = refused.groups()
+        reason = reason.strip()
+        if verb == "open" and reason == "No such file or directory":
+            return _unreadable(path)
+        return system_error(_VERBS.get(what, verb), path, _NUMBERS.get(reason), reason)
+    if gone := _GONE.search(text):
+        return _unreadable(re.sub(r"\[([*?\[])\]", r"\1", gone[1]))
+    if damaged := _DAMAGED.search(text):
+        path = damaged[1] or damaged[2]
+        return BergError(ErrorCode.CORRUPT, f"The data file {path} is damaged: it is no Parquet file.")
+    if "failed to offload data block" in text:
+        return BergError(
+            ErrorCode.EXECUTION,
+            "The query needs more memory than engine.memory-limit allows, and the disk has no room for the rest.",
+            hint="What does not fit into memory goes below BERGSQL_HOME.",
+        )
+    return None
+
+
+def _unreadable(path: str) -> BergError:
+    return BergError(ErrorCode.IO, f"The data file {path} cannot be read.")

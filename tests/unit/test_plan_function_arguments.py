@@ -1,0 +1,129 @@
+"""Every function with arguments of every type: a value, or an error in our words and with a place."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.plan.query import plan_query
+from bergsql.engine.rows import converted, presentable
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser import parse
+from tests.support.functions import functions
+from tests.support.planning import FLINK, SPARK, Tables, ask, connection
+
+VALUES = (
+    "NULL", "0", "1", "-3", "2000000000", "i", "1.25", "n", "1.5E0", "-0.0E0", "f", "TRUE", "b", "''", "'%'", "'abc'",
+    "'2020-02-29'", "'DAY'", "s", "CAST(NULL AS STRING)", "X'00FF'", "DATE '2020-02-29'", "d",
+    "TIMESTAMP '2020-02-29 10:11:12'", "ts", "INTERVAL '1' DAY", "a", "m", "r", "texts",
+)  # fmt: skip
+NESTED = {
+    FLINK: ("ARRAY[1, 2]", "ARRAY['a']", "MAP['k', 1]", "ROW(1, 'a')", "TIME '10:11:12'"),
+    SPARK: ("array(1, 2)", "array()", "array(array(1))", "map('k', 1)", "struct(1, 'a')", "x -> x"),
+}
+ROW = (
+    "1, 'x', DATE '2020-01-01', TIMESTAMP '2020-01-01 00:00:00', TRUE, 2.5E0, 1.25, "
+    "ARRAY[1], ARRAY['a'], MAP['k', 1], ROW(1, 'a')"
+)
+COLUMNS = "i, s, d, ts, b, f, n, a, texts, m, r"
+SOURCE = {
+    FLINK: f"(VALUES ({ROW})) AS t({COLUMNS})",
+    SPARK: f"(VALUES ({ROW.replace('ROW(', 'struct(')})) AS t({COLUMNS})",
+}
+CALLS_A_FUNCTION = 6
+FOREIGN = re.compile(
+    r"cannot be run|candidate|explicit type cast|VARCHAR|BLOB|HUGEINT|Binder|Conversion|LINE \d|quantile_|list_|struct_"
+)
+"""What betrays that DuckDB refused what planning should have refused."""
+
+
+def calls(flavour: Flavour, seed: int) -> Iterator[str]:
+    chosen = random.Random(f"{flavour.value}{seed}")
+    values = VALUES + NESTED[flavour]
+    for name in sorted(functions(flavour)):
+        written = f"c.{name}" if name.startswith("system.") else name
+        for size in (0, *(chosen.choice((1, 1, 2, 2, 3, 4)) for _ in range(CALLS_A_FUNCTION))):
+            yield f"{written}({', '.join(chosen.choices(values, k=size))})"
+
+
+def failure(duck: duckdb.DuckDBPyConnection, sql: str, flavour: Flavour) -> BergError | None:
+    try:
+        statement: Any = parse(sql, flavour)
+        plan = plan_query(statement.query, Tables(flavour))
+        types = [c.type for c in plan.columns]
+        try:
+            duck.execute(presentable(plan.sql, types))
+            list(converted(iter([duck.fetchall()]), types))
+        except duckdb.Error as error:
+            return from_duckdb_error(error, plan)
+    except BergError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("flavour", [FLINK, SPARK], ids=["flink", "spark"])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
+def test_arguments_of_any_type(seed: int, flavour: Flavour) -> None:
+    with connection() as duck:
+        for call in calls(flavour, seed):
+            error = failure(duck, f"SELECT {call} FROM {SOURCE[flavour]}", flavour)
+            if error is not None and "OVER (…) must follow" in error.message:
+                error = failure(duck, f"SELECT {call} OVER (ORDER BY i) FROM {SOURCE[flavour]}", flavour)
+            if error is not None:
+                assert error.code is not ErrorCode.INTERNAL, (call, error.message)
+                assert not FOREIGN.search(error.message), (call, error.message)
+                assert error.span is not None, (call, error.message)
+
+
+STAMPS = " FROM (VALUES ('2020-02-29 10:11:12')) AS t(s)"
+STAMP = "2020-02-29 10:11:12.000000"
+RIGHT: list[tuple[Flavour, str, Any]] = [
+    # Columns of text that become timestamps.
+    (FLINK, f"CAST(s AS TIMESTAMP){STAMPS}", STAMP),
+    (FLINK, f"TO_TIMESTAMP(s){STAMPS}", STAMP),
+    (FLINK, "TO_TIMESTAMP('2020-02-29 10:11:12')", STAMP),
+    (FLINK, f"YEAR(s){STAMPS}", 2020),
+    (FLINK, f"HOUR(s){STAMPS}", 10),
+    (FLINK, f"DATE_FORMAT(s, 'yyyy'){STAMPS}", "2020"),
+    (SPARK, f"date_trunc('month', s){STAMPS}", "2020-02-01 00:00:00.000000"),
+    (SPARK, f"date_format(s, 'yyyy'){STAMPS}", "2020"),
+    # NULL where a nested value is wanted.
+    (FLINK, "MAP_KEYS(NULL)", None),
+    (FLINK, "CARDINALITY(NULL)", None),
+    (SPARK, "array_join(NULL, ',')", None),
+    (SPARK, "element_at(NULL, 1)", None),
+    (SPARK, "size(NULL)", -1),
+    # Separators that are no literals.
+    (FLINK, "CONCAT_WS(s, 'a', 'b', NULL) FROM (VALUES ('--')) AS t(s)", "a--b"),
+    (SPARK, "array_join(array('a', 'b'), s) FROM VALUES ('--') AS t(s)", "a--b"),
+    (SPARK, "concat_ws('-', 'x', array(1, 2))", "x-1-2"),
+    # Numbers that DuckDB would multiply as INTEGERs.
+    (SPARK, "timestamp_seconds(2000000000)", "2033-05-18 03:33:20.000000"),
+    (FLINK, "TO_TIMESTAMP_LTZ(2000000000, 0)", "2033-05-18 03:33:20.000000"),
+    # Java's decoders do without padding.
+    (FLINK, "FROM_BASE64('aGk')", "hi"),
+    (SPARK, "unbase64('aG k=')", {"$hex": b"hi".hex()}),
+    (SPARK, "substring(X'010203', 2)", {"$hex": "0203"}),
+    (SPARK, "substring(X'010203', -2, 1)", {"$hex": "02"}),
+    (SPARK, "octet_length(X'010203')", 3),
+    (SPARK, "array_intersect(array(3, 1, NULL, 3), array(1, NULL, 3))", [3, 1, None]),
+    (SPARK, "width_bucket(5.3, 0.2, 10.6, 5)", 3),
+    (SPARK, "width_bucket(-2.1, 1.3, 3.4, 3)", 0),
+    (SPARK, "width_bucket(8.1, 0.0, 5.7, 4)", 5),
+    (SPARK, "width_bucket(-0.9, 5.2, 0.5, 2)", 3),
+    (SPARK, "sequence(TIMESTAMP '2020-01-01 00:00:00', TIMESTAMP '2020-01-01 02:00:00', INTERVAL 1 HOUR)[1]",
+     "2020-01-01 01:00:00.000000"),
+    (SPARK, "lag(NULL, 1, 7) OVER (ORDER BY i) FROM VALUES (1) AS t(i)", 7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("flavour", "written", "value"), RIGHT, ids=[f"{f.value} {w}"[:60] for f, w, _ in RIGHT])
+def test_values(flavour: Flavour, written: str, value: Any) -> None:
+    assert ask(f"SELECT {written}", flavour).rows == [[value]]
