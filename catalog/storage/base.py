@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from errno import EACCES, EDQUOT, EMFILE, ENOSPC, EPERM, EROFS, EXDEV
 from typing import BinaryIO, Protocol
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
@@ -34,6 +35,22 @@ class FileExists(BergError):
     def __init__(self, path: str) -> None:
         super().__init__(ErrorCode.ALREADY_EXISTS, f"The file {path} exists already.")
         self.path = path
+
+
+_HINTS = {
+    EACCES: "Are the permissions right?",
+    EPERM: "Are the permissions right?",
+    EROFS: "Are the permissions right?",
+    ENOSPC: "The disk is full.",
+    EDQUOT: "The disk quota is used up.",
+    EXDEV: "The two places are on different disks.",
+    EMFILE: "The process may not open more files: ulimit -n raises that.",
+}
+
+
+def system_error(verb: str, path: str, number: int | None, reason: str) -> BergError:
+    """The error for what the system refused to do with a file; ``number`` is its errno, ``reason`` its text."""
+    return BergError(ErrorCode.IO, f"Cannot {verb} {path}: {reason}.", hint=_HINTS.get(number or 0))
 
 
 class Storage(Protocol):

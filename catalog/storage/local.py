@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EEXIST, EMLINK, ENAMETOOLONG, ENOSPC, ENOTEMPTY, ENOTSUP, EPERM, EROFS, EXDEV
+from errno import EEXIST, EMLINK, ENAMETOOLONG, ENOTEMPTY, ENOTSUP, EPERM
 from pathlib import Path
 from stat import S_ISDIR
 from time import monotonic, sleep
@@ -13,7 +13,7 @@ from typing import BinaryIO
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.storage.base import FileExists, FileMissing, NameTooLong, strip_scheme
+from bergsql.catalog.storage.base import FileExists, FileMissing, NameTooLong, strip_scheme, system_error
 
 _PATIENCE = 1.0
 """Seconds that a writer waits for its turn."""
@@ -235,9 +235,4 @@ def _errors_of(path: str, verb: str) -> Iterator[None]:
     except OSError as e:
         if e.errno == ENAMETOOLONG:
             raise NameTooLong(path) from e
-        hint = "Are the permissions right?" if e.errno in (EACCES, EROFS) else None
-        if e.errno == ENOSPC:
-            hint = "The disk is full."
-        if e.errno == EXDEV:
-            hint = "The two places are on different disks."
-        raise BergError(ErrorCode.IO, f"Cannot {verb} {path}: {e.strerror or e}.", hint=hint) from e
+        raise system_error(verb, path, e.errno, e.strerror or str(e)) from e

@@ -8,7 +8,7 @@ import re
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import system_error
 
-_REASON = r'([^".:{}]+)'
+_REASON = r'([^".:{}\n]+)'
 _REFUSED = re.compile(
     r"(?:Could not|Cannot|Failed to) (open|read|write|truncate|delete|create|move|list)(?: (?:all bytes|from|to))*"
     rf' (file|directory) \\*"(.+?)\\*": {_REASON}'

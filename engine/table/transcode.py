@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import strerror
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import FixedType, walk
+from bergsql.catalog.storage.base import system_error
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -59,7 +61,7 @@ class Transcoder:
         try:
             return self._rewrite(path)
         except OSError as e:
-            raise BergError(ErrorCode.IO, f"Cannot write {path}: {e.strerror or e}.") from e
+            raise system_error("write", path, e.errno, strerror(e.errno) if e.errno else str(e)) from e
 
     def _rewrite(self, path: str) -> Transcoded:
         from pathlib import Path
@@ -67,25 +69,24 @@ class Transcoder:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        source = pq.ParquetFile(path)
-        schema = source.schema_arrow
-        wanted = pa.schema([self._fixed(f) for f in schema])
         again = f"{path}.again"
         codec = {"lz4_raw": "lz4", "uncompressed": "none"}.get(self.codec, self.codec)
-        with pq.ParquetWriter(
-            again,
-            wanted,
-            compression=codec,
-            compression_level=self.level,
-            store_schema=False,
-            store_decimal_as_integer=True,
-        ) as out:
-            for i in range(source.num_row_groups):
-                rows = source.read_row_group(i)
-                out.write_table(self._cast(rows, wanted), row_group_size=max(rows.num_rows, 1))
-        source.close()
+        with pq.ParquetFile(path) as source:
+            wanted = pa.schema([self._fixed(f) for f in source.schema_arrow])
+            with pq.ParquetWriter(
+                again,
+                wanted,
+                compression=codec,
+                compression_level=self.level,
+                store_schema=False,
+                store_decimal_as_integer=True,
+            ) as out:
+                for i in range(source.num_row_groups):
+                    rows = source.read_row_group(i)
+                    out.write_table(self._cast(rows, wanted), row_group_size=max(rows.num_rows, 1))
         Path(again).replace(path)
-        return _figures(pq.ParquetFile(path), Path(path).stat().st_size)
+        with pq.ParquetFile(path) as written:
+            return _figures(written, Path(path).stat().st_size)
 
     def _cast(self, rows: Any, wanted: Any) -> Any:
         import pyarrow as pa

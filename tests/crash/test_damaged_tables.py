@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,3 +128,29 @@ def test_properties_that_put_metadata_elsewhere_are_named_before_anything_is_wri
     refused(berg, "INSERT INTO t VALUES (9)", "'write.metadata.path'")
     assert files_below(table) == left
     assert list(berg.warehouse.iterdir()) == []
+
+
+MANY = "SELECT x FROM (VALUES (RAND())) AS r(x), " + ", ".join(
+    f"(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) AS {name}(d)" for name in "abcdef"
+)
+"""A million different numbers."""
+
+
+@pytest.mark.parametrize(
+    ("statement", "codec"), [("INSERT INTO t", "zstd"), ("INSERT INTO t", "brotli"), ("CREATE TABLE u AS", "zstd")]
+)
+def test_a_file_that_cannot_be_written_is_told_in_one_sentence(berg: Berg, statement: str, codec: str) -> None:
+    berg.run("-e", f"CREATE TABLE t (x DOUBLE) WITH ('write.parquet.compression-codec' = '{codec}')")
+    left = files_below(warehouse(berg))
+    query = MANY.replace("SELECT x", "SELECT RAND() + x AS x")
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", *berg.command("-e", f"{statement} {query}")],
+        env=berg.env(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.match(r"\[ERROR\] Cannot write /\S+\.parquet(\.again)?: File too large\.\n", done.stderr), done.stderr
+    assert "Async" not in done.stderr
+    assert files_below(warehouse(berg)) == left
