@@ -245,7 +245,7 @@ def _refuse_near_miss(key: str, span: Span | None) -> None:
 
 
 def shown(key: str, value: str) -> str:
-    """A value as it may be shown: masked when its key says that it is a secret."""
+    """A value as it may be shown: without the secrets in it."""
     from bergsql.catalog.secrets import mask_value
 
     return mask_value(key, value)
@@ -253,9 +253,8 @@ def shown(key: str, value: str) -> str:
 
 def as_statement(key: str, value: str) -> str:
     """The SET statement that sets ``key`` again."""
-    from bergsql.catalog.secrets import is_secret_key
     from bergsql.engine.sql.quoting import flink_text
 
     text = shown(key, value)
     statement = f"SET {flink_text(key)} = {flink_text(text)};"
-    return f"-- {statement}" if is_secret_key(key) and text != value else statement
+    return f"-- {statement}" if text != value else statement

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.options import Options, UsageError, parse_options
-from bergsql.shell.screen import OutputError, Screen, abandon, hold_closed_streams, standard_screen, tell
+from bergsql.shell.screen import OutputError, Screen, abandon, hold_closed_streams, masked, standard_screen, tell
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -66,7 +66,7 @@ def _told(options: Options, screen: Screen) -> ExitCode | None:
 
 
 def _usage(error: UsageError) -> ExitCode:
-    tell(f"[ERROR] {error.message}" + (f"\nHint: {error.hint}" if error.hint else ""))
+    tell(f"[ERROR] {masked(error.message)}" + (f"\nHint: {error.hint}" if error.hint else ""))
     return ExitCode.USAGE
 
 

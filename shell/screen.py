@@ -70,7 +70,7 @@ class Screen:
     def info(self, message: str) -> None:
         """A line for the person."""
         if not self.quiet:
-            self._say(f"[INFO] {message}")
+            self._say(f"[INFO] {masked(message)}")
 
     def error(self, text: str, cause: BaseException | None = None) -> None:
         """An error, as :func:`bergsql.shell.render.errors.error_text` gives it."""
@@ -78,7 +78,7 @@ class Screen:
         if self.debug and cause is not None:
             from traceback import format_exception
 
-            self._say("".join(format_exception(cause)).rstrip())
+            self._say(masked("".join(format_exception(cause)).rstrip()))
 
     def _say(self, text: str) -> None:
         self.out.flush()  # so that a terminal shows both in order
@@ -101,6 +101,15 @@ def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
     except OSError as error:
         raise BergError(ErrorCode.IO, f"Cannot write {output}: {error.strerror}.") from error
     return Screen(Results(file), sys.stderr, quiet, debug)
+
+
+def masked(text: str) -> str:
+    """``text`` without the secrets that may be in it."""
+    if not any(sign in text for sign in ("=", "://", "'", "earer")):
+        return text
+    from bergsql.catalog.secrets import mask_text
+
+    return mask_text(text)
 
 
 def tell(text: str, err: TextIO | None = None) -> None:

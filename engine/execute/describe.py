@@ -163,7 +163,7 @@ def _create_spark(name: TableName, metadata: TableMetadata) -> str:
     comment = metadata.properties.get("comment")
     if comment is not None:
         out += f"COMMENT {spark_text(comment)}\n"
-    out += f"LOCATION {spark_text(metadata.location)}\n"
+    out += f"LOCATION {spark_text(mask_value('location', metadata.location))}\n"
     properties = _shown_properties(metadata)
     properties.pop("comment", None)
     return out + "TBLPROPERTIES (\n" + _pairs(properties, spark_text) + ")\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, Span
-from bergsql.catalog.secrets import mask_text
+from bergsql.catalog.secrets import MASK, mask_text
 from bergsql.shell.render.display import escape, width
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _INDENT = "  "
 _WINDOW = 100
 """Characters of a long line that are shown around the caret."""
+_NEAR = 20_000
+"""Characters around the caret in which secrets are looked for; further off they are not shown."""
 
 
 def error_text(error: BergError, statement: SourceStatement | None = None, source: Source | None = None) -> str:
@@ -34,11 +36,14 @@ def _place(span: Span, statement: SourceStatement, source: Source) -> list[str]:
     text = statement.text
     start = min(span.start, len(text))
     before = text.count("\n", 0, start)
+    column = start - (text.rfind("\n", 0, start) + 1) + (statement.column if not before else 1)
+    lines = [_INDENT + source.place(statement.line + before, column)]
+    far = max(0, start - _NEAR)
+    text, start, span = text[far : start + _NEAR], start - far, span.shift(-far)
+    before = text.count("\n", 0, start)
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", start)
     last = len(text) if last < 0 else last
-    column = start - first + (statement.column if not before else 1)
-    lines = [_INDENT + source.place(statement.line + before, column)]
     line = text[first:last].rstrip()
     if line.strip():
         lines += [
@@ -53,9 +58,9 @@ def _masked_line(text: str, number: int) -> str | None:
     if masked == text:
         return None
     lines = masked.split("\n")
-    return (
-        lines[number].rstrip() if len(lines) == text.count("\n") + 1 else mask_text(text.split("\n")[number]).rstrip()
-    )
+    if len(lines) != text.count("\n") + 1:
+        return MASK  # a secret goes over several lines, and this may be one of them
+    return lines[number].rstrip()
 
 
 def _marked(line: str, masked: str | None, start: int, end: int) -> tuple[str, str]:

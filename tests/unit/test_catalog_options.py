@@ -15,7 +15,6 @@ from bergsql.catalog.options import (
     parse_memory,
     resolve_env,
 )
-from bergsql.catalog.secrets import MASK, is_secret_key, mask_text, mask_url, mask_value
 
 SPECS = (
     OptionSpec("warehouse", required=True, doc="A directory."),
@@ -120,75 +119,3 @@ def test_the_environment_is_asked_late(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code is ErrorCode.OPTION
     assert caught.value.hint == "Did you mean 'BERG_TEST_PASSWORD'?"
     assert "geheim" not in str(caught.value)
-
-
-# --- secrets ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "password",
-        "jdbc.password",
-        "connection.PASSWORD",
-        "credential",
-        "token",
-        "s3.secret-access-key",
-        "fs.azure.account.key.account-key",
-        "client-secret",
-        "apiKey",
-        "properties.sasl.jaas.config",
-        "ssl.keystore.password",
-        "header.Authorization",
-    ],
-)
-def test_secret_keys(key: str) -> None:
-    assert is_secret_key(key)
-    assert mask_value(key, "geheim") == MASK
-    assert mask_value(key, "${env:X}") == "${env:X}"
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["url", "user", "warehouse", "key.format", "token-refresh-enabled", "key.fields", "s3.access-key-id", "primary"],
-)
-def test_keys_that_are_none(key: str) -> None:
-    assert not is_secret_key(key)
-    assert mask_value(key, "x") == "x"
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("jdbc:mysql://u:p@h:3306/db?useSSL=false", f"jdbc:mysql://u:{MASK}@h:3306/db?useSSL=false"),
-        ("jdbc:mysql://h/db?user=u&password=p&x=1", f"jdbc:mysql://h/db?user=u&password={MASK}&x=1"),
-        ("mongodb://u:a:b@c@h/db", f"mongodb://u:{MASK}@h/db"),
-        ("jdbc:sqlserver://h;user=u;password=p;x=y", f"jdbc:sqlserver://h;user=u;password={MASK};x=y"),
-        ("https://h/cb?access_token=abc#top", f"https://h/cb?access_token={MASK}#top"),
-        ("postgres://u:${env:PW}@h/db", "postgres://u:${env:PW}@h/db"),
-        ("http://h:8080/a@b", "http://h:8080/a@b"),
-        ("s3://bucket/key=1/x", "s3://bucket/key=1/x"),
-        ("a = 1", "a = 1"),
-    ],
-)
-def test_urls(url: str, shown: str) -> None:
-    assert mask_url(url) == shown
-    assert mask_value("url", url) == shown
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("WITH ('user'='u', 'password'='p''q')", f"WITH ('user'='u', 'password'='{MASK}')"),
-        ("SET 'a.token' = 'x y';", f"SET 'a.token' = '{MASK}';"),
-        ('"password" = "p\\"q", x = 1', f'"password" = "{MASK}", x = 1'),
-        ("SET spark.x.secret=abc", f"SET spark.x.secret={MASK}"),
-        ("'password' = 'never closed", f"'password' = '{MASK}"),
-        ("'password'='${env:PW}'", "'password'='${env:PW}'"),
-        ("'url'='jdbc:mysql://u:p@h/db?password=x'", f"'url'='jdbc:mysql://u:{MASK}@h/db?password={MASK}'"),
-        ("SELECT * FROM t WHERE name = 'token'", "SELECT * FROM t WHERE name = 'token'"),
-    ],
-)
-def test_statements(text: str, shown: str) -> None:
-    assert mask_text(text) == shown
-    assert mask_text(shown) == shown

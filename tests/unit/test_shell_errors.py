@@ -79,3 +79,14 @@ def test_secrets_are_masked_and_the_caret_stays(word: str) -> None:
 def test_secrets_are_masked_in_the_message() -> None:
     error = BergError(ErrorCode.CONNECTION, "No answer from jdbc:mysql://u:hunter2@h/db?password=hunter2.")
     assert "hunter2" not in error_text(error)
+
+
+def test_the_lines_of_a_secret_are_not_shown_either() -> None:
+    assert told(nth("SET 'a.password' = 'one\ntwo hunter2 nope'"), "nope")[2:] == ["  ******", "  ^"]
+
+
+def test_in_a_long_statement_secrets_near_the_place_are_masked() -> None:
+    lines = told(nth("x, " * 30_000 + "'password' = 'hunter2', nope" + ", x" * 30_000), "nope")
+    assert "hunter2" not in lines[2]
+    assert "'password' = '******', nope, x, x" in lines[2]
+    assert lines[2][lines[3].index("^") :].startswith("nope")

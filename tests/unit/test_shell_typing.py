@@ -41,6 +41,8 @@ def test_history_keeps_secrets_for_the_session_only(tmp_path: Path) -> None:
     secret = "CREATE TABLE t (a INT) WITH ('password'='hunter2');"
     typed.append_string(f"{secret} SELECT 1;")
     typed.append_string("CREATE CATALOG c WITH ('uri'='jdbc:mysql://u:hunter2@h/db')")
+    typed.append_string("CREATE CATALOG c WITH ('warehouse'='/tmp/x?sig=hunter2')")
+    typed.append_string("SET 'fs.azure.sas.c' = 'hunter2'; SET spark.h = Bearer hunter2;")
     assert typed.get_strings()[:2] == [secret, "SELECT 1;"]
     assert entries(path) == ["SELECT 1;"]
     assert "hunter2" not in path.read_text()
