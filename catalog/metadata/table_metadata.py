@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.json_fields import (
@@ -29,8 +29,13 @@ from bergsql.catalog.metadata.snapshots import (
     SnapshotRef,
 )
 from bergsql.catalog.metadata.sort import UNSORTED, SortOrder
+from bergsql.catalog.storage.base import MOST_BYTES
+
+if TYPE_CHECKING:
+    from gzip import GzipFile
 
 MAX_FORMAT_VERSION = 3
+_CHUNK = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 NO_SNAPSHOT = -1
 
@@ -245,17 +250,27 @@ class TableMetadata:
 
 def _load_object(data: bytes) -> JsonObject:
     if data.startswith(GZIP_MAGIC):
-        from gzip import decompress
+        from gzip import GzipFile
+        from io import BytesIO
         from zlib import error as ZlibError
 
         try:
-            data = decompress(data)
+            data = _read_bounded(GzipFile(fileobj=BytesIO(data)))
         except (OSError, EOFError, ZlibError) as e:
             raise corrupt("it is not valid gzip.") from e
     try:
         return check_kind(json.loads(data), dict, "the file")
     except ValueError as e:
         raise corrupt(f"it is not JSON ({e}).") from e
+
+
+def _read_bounded(file: GzipFile) -> bytes:
+    data = bytearray()
+    while chunk := file.read(_CHUNK):
+        data += chunk
+        if len(data) > MOST_BYTES:
+            raise corrupt(f"it has more than {MOST_BYTES} bytes when unpacked.")
+    return bytes(data)
 
 
 def _read_schemas(obj: JsonObject) -> tuple[tuple[Schema, ...], int]:

@@ -13,6 +13,10 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
+MOST_BYTES = 2 << 30
+"""What a file may have that is read as a whole: no metadata comes near it."""
+
+
 class FileMissing(BergError):
     """There is no such file."""
 
@@ -60,11 +64,11 @@ class Storage(Protocol):
     """
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """The whole file, which must be a regular one of at most :data:`MOST_BYTES`."""
         ...
 
     def open_input(self, path: str) -> BinaryIO:
-        """The file, open for reading; the caller closes it."""
+        """The file, open for reading, which must be a regular one; the caller closes it."""
         ...
 
     def write_new(self, path: str, data: bytes, *, fsync: bool = True, make_dirs: bool = True) -> None:
@@ -151,6 +155,11 @@ class Storage(Protocol):
 
     def local_path(self, path: str) -> str:
         """The path that DuckDB reads and writes the file by."""
+        ...
+
+    def readable_path(self, path: str) -> str:
+        """The path that DuckDB reads the file by, which must be there and a regular one: from others it may read
+        without end, or wait."""
         ...
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EEXIST, EMLINK, ENAMETOOLONG, ENOTEMPTY, ENOTSUP, EPERM
+from errno import EEXIST, EISDIR, EMLINK, ENAMETOOLONG, ENOTEMPTY, ENOTSUP, EPERM
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from time import monotonic, sleep
 from typing import BinaryIO
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.storage.base import FileExists, FileMissing, NameTooLong, strip_scheme, system_error
+from bergsql.catalog.storage.base import (
+    MOST_BYTES,
+    FileExists,
+    FileMissing,
+    NameTooLong,
+    strip_scheme,
+    system_error,
+)
 
 _PATIENCE = 1.0
 """Seconds that a writer waits for its turn."""
@@ -26,12 +33,15 @@ class LocalStorage:
     """The :class:`~bergsql.catalog.storage.base.Storage` of ``/abs``, ``file:/abs`` and ``file:///abs``."""
 
     def read(self, path: str) -> bytes:
-        with _errors_of(path, "read"):
-            return Path(strip_scheme(path)).read_bytes()
+        with _errors_of(path, "read"), _open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MOST_BYTES:
+                raise BergError(ErrorCode.IO, f"Cannot read {path}: it has {size} bytes, more than any metadata has.")
+            return file.read(size + 1)
 
     def open_input(self, path: str) -> BinaryIO:
         with _errors_of(path, "read"):
-            return Path(strip_scheme(path)).open("rb")
+            return _open_regular(path)
 
     def write_new(self, path: str, data: bytes, *, fsync: bool = True, make_dirs: bool = True) -> None:
         local = Path(strip_scheme(path))
@@ -187,6 +197,30 @@ class LocalStorage:
 
     def local_path(self, path: str) -> str:
         return strip_scheme(path)
+
+    def readable_path(self, path: str) -> str:
+        local = strip_scheme(path)
+        with _errors_of(path, "read"):
+            _check_regular(path, os.stat(local).st_mode)  # noqa: PTH116 - there may be 100,000
+        return local
+
+
+def _open_regular(path: str) -> BinaryIO:
+    """Open for reading what does not end the process's patience: a pipe would wait, a device never end."""
+    fd = os.open(strip_scheme(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _check_regular(path, os.fstat(fd).st_mode)
+        return os.fdopen(fd, "rb")
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _check_regular(path: str, mode: int) -> None:
+    if S_ISDIR(mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if not S_ISREG(mode):
+        raise BergError(ErrorCode.IO, f"Cannot read {path}: it is a device or a pipe, not a file.")
 
 
 def _wait_for_lock(fd: int) -> None:

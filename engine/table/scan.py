@@ -77,7 +77,7 @@ def build_scan(
     selects = []
     for i, group in enumerate(groups):
         name = f"{name_prefix}_files{i or ''}"
-        variables[name] = [_exact_path(storage.local_path(t.data_file.path)) for t in group.tasks]
+        variables[name] = [_exact_path(storage.readable_path(t.data_file.path)) for t in group.tasks]
         selects.append(group.sql(name, fields, table))
     return TableScan(" UNION ALL ".join(selects) or _empty(fields), variables, plan, schema, fields)
 

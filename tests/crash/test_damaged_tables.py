@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -128,6 +129,43 @@ def test_properties_that_put_metadata_elsewhere_are_named_before_anything_is_wri
     refused(berg, "INSERT INTO t VALUES (9)", "'write.metadata.path'")
     assert files_below(table) == left
     assert list(berg.warehouse.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe"])
+@pytest.mark.parametrize("what", ["manifest-list", "hint", "metadata", "data"])
+def test_what_never_ends_is_not_read(berg: Berg, what: str, kind: str) -> None:
+    table = filled(berg, 1)
+    endless = table / "endless"
+    os.mkfifo(endless) if kind == "pipe" else endless.symlink_to("/dev/zero")
+    if what == "manifest-list":
+        edit(table, lambda m: m["snapshots"][-1].update({"manifest-list": str(endless)}))
+    else:
+        (file,) = (table / "data").iterdir() if what == "data" else [newest(table)]
+        file = table / "metadata" / "version-hint.text" if what == "hint" else file
+        file.unlink()
+        endless.rename(file)
+    if what == "hint":  # only a hint
+        assert berg.rows("SELECT * FROM t") == [{"id": 1}]
+        return
+    for statement in ("SELECT * FROM t", "SELECT * FROM t WHERE id > 0"):
+        refused(berg, statement, "Cannot read /", "it is a device or a pipe")
+
+
+def test_of_many_files_each_must_be_one(berg: Berg) -> None:
+    digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+    query = f"SELECT a.d * 10 + b.d FROM {digits} AS a(d), {digits} AS b(d)"
+    done = berg.run("-e", "CREATE TABLE t (id INT) PARTITIONED BY (id)", "-e", f"INSERT INTO t {query}")
+    assert done.code == 0, done.err
+    for directory in sorted((table_of(berg) / "data").iterdir()):
+        (file,) = directory.iterdir()
+        content = file.read_bytes()
+        file.unlink()
+        os.mkfifo(file)
+        refused(berg, "SELECT * FROM t", f"Cannot read {file}: it is a device or a pipe")
+        file.unlink()
+        file.write_bytes(content)
+        if directory.name.endswith("7"):
+            break
 
 
 MANY = "SELECT x FROM (VALUES (RAND())) AS r(x), " + ", ".join(

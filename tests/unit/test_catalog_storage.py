@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import (
+    MOST_BYTES,
     FileExists,
     FileMissing,
     NameTooLong,
@@ -47,6 +49,46 @@ def test_locations_that_are_no_local_file(location: str) -> None:
     with pytest.raises(BergError) as caught:
         strip_scheme(location)
     assert caught.value.code is ErrorCode.INVALID
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link"])
+def test_only_files_are_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    for read in (STORAGE.read, STORAGE.open_input, STORAGE.readable_path):
+        with pytest.raises(BergError, match=f"Cannot read {path}: ") as caught:
+            read(str(path))
+        assert caught.value.code is ErrorCode.IO
+        assert ("Is a directory" if kind == "directory" else "it is a device or a pipe") in caught.value.message
+
+
+def test_files_that_are_read(tmp_path: Path) -> None:
+    path, link = tmp_path / "x", tmp_path / "link"
+    path.write_bytes(b"abc")
+    link.symlink_to(path)
+    for name in (path, link):
+        assert STORAGE.read(str(name)) == b"abc"
+        with STORAGE.open_input(f"file:{name}") as file:
+            assert file.read() == b"abc"
+        assert STORAGE.readable_path(f"file:{name}") == str(name)
+    for read in (STORAGE.read, STORAGE.open_input, STORAGE.readable_path):
+        with pytest.raises(FileMissing):
+            read(f"{path}.no")
+
+
+def test_a_file_larger_than_any_metadata_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    os.truncate(path, MOST_BYTES + 1)
+    with pytest.raises(BergError, match=f"it has {MOST_BYTES + 1} bytes, more than any metadata has"):
+        STORAGE.read(str(path))
+    with STORAGE.open_input(str(path)) as file:
+        assert file.read(1) == b"\0"
 
 
 def test_schemes() -> None:
