@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.engine.plan.bound import NULL, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import common_type
+from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.comparison import bind_comparison, condition
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.sql.parser.query import span_of
 
 
 def bind_case(node: exp.Expr, context: Context) -> Bound:
@@ -42,11 +41,8 @@ def one_type(values: list[Bound], context: Context, node: exp.Expr, where: str) 
 
     :raises BergError: TYPE when they have none.
     """
-    shared = NULL
-    for value in values:
-        found = common_type(shared, value.type, context.flavour)
-        if found is None:
-            a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
-            raise type_error(f"{where} mixes {a} and {b}.", span_of(node), f"CAST one of them to {a}.")
-        shared = found
+    shared, odd = shared_type((v.type for v in values), context.common_type)
+    if odd is not None:
+        a, b = type_text(shared, context.flavour), type_text(values[odd].type, context.flavour)
+        raise type_error(f"{where} mixes {a} and {b}.", node, f"CAST one of them to {a}.")
     return [coerce(v, shared, context) for v in values]

@@ -26,8 +26,9 @@ _FRACTION = _pattern(r"[+-]?\.[0-9]*")
 _NUMBER = _pattern(
     r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?))"
 )
-_TRUE = _pattern("(?i:t|true|y|yes|1)")
-_FALSE = _pattern("(?i:f|false|n|no|0)")
+TRUE_WORDS = ("t", "true", "y", "yes", "1")
+FALSE_WORDS = ("f", "false", "n", "no", "0")
+_TRUE, _FALSE = (_pattern(f"(?i:{'|'.join(words)})") for words in (TRUE_WORDS, FALSE_WORDS))
 _YEAR, _MONTH = _pattern("([0-9]{4,7})"), _pattern("([0-9]{4,7}-[0-9]{1,2})")
 _DAY = _pattern("([0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2})(?:[ T].*)?")
 _STAMP = _pattern("([0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*?)?)")

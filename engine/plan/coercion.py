@@ -6,6 +6,8 @@ Server, bounded to 38 digits with at least six kept behind the point.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, NULL, STRING, Bound
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -19,7 +21,6 @@ STAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ})
 INTERVALS = frozenset({Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME})
 NESTED = frozenset({Kind.ARRAY, Kind.MAP, Kind.ROW, Kind.MULTISET})
 
-_RANK = {Kind.TINYINT: 0, Kind.SMALLINT: 1, Kind.INT: 2, Kind.BIGINT: 3}
 _DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INT: 10, Kind.BIGINT: 20, Kind.HUGEINT: 38}
 _FLINK_DIGITS = {**_DIGITS, Kind.BIGINT: 19}
 MAX_DIGITS = 38
@@ -72,12 +73,12 @@ def arithmetic_decimal(operator: str, a: DataType, b: DataType) -> DataType:
 
 
 def wider_integer(a: DataType, b: DataType) -> DataType:
-    return a if _RANK[a.kind] >= _RANK[b.kind] else b
+    return a if INTEGERS.index(a.kind) >= INTEGERS.index(b.kind) else b
 
 
 def common_number(a: DataType, b: DataType, flavour: Flavour) -> DataType:
     """The number type that holds both, for comparing and for set operations."""
-    if a.kind in _RANK and b.kind in _RANK:
+    if a.kind in INTEGERS and b.kind in INTEGERS:
         return wider_integer(a, b)
     if a.kind in FLOATS or b.kind in FLOATS:
         return a if a == b else _common_float(a, b)
@@ -125,6 +126,22 @@ def common_type(a: DataType, b: DataType, flavour: Flavour) -> DataType | None:
     return None
 
 
+def shared_type(
+    types: Iterable[DataType], combine: Callable[[DataType, DataType], DataType | None]
+) -> tuple[DataType, int | None]:
+    """The type that all have in common by ``combine``, and None; or that of those before the first that does not fit,
+    and the number of that one."""
+    shared = NULL
+    for position, type_ in enumerate(types):
+        if type_ == shared:
+            continue
+        found = combine(shared, type_)
+        if found is None:
+            return shared, position
+        shared = found
+    return shared, None
+
+
 def _common_nested(a: DataType, b: DataType, flavour: Flavour) -> DataType | None:
     if len(a.children) != len(b.children):
         return None
@@ -144,14 +161,6 @@ def integer_literal_type(value: int) -> DataType:
     if -(2**63) <= value < 2**63:
         return BIGINT
     return decimal(len(str(abs(value))), 0)
-
-
-def is_text(type_: DataType) -> bool:
-    return type_.kind in TEXTS
-
-
-def is_number(type_: DataType) -> bool:
-    return type_.kind in NUMBERS
 
 
 def known(type_: DataType) -> DataType:

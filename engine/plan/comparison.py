@@ -8,7 +8,7 @@ from bergsql.catalog.errors import BergError
 from bergsql.engine.plan import pushdown
 from bergsql.engine.plan.bound import BOOLEAN, DOUBLE, STRING, Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import BINARIES, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, common_type
+from bergsql.engine.plan.coercion import BINARIES, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, shared_type
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.parser.query import span_of
@@ -97,7 +97,7 @@ def compared_types(a: DataType, b: DataType, context: Context) -> tuple[DataType
         to = _read_as(a, context)
         return (None, to) if to else None
     if x in (*STAMPS, Kind.DATE) and y in (*STAMPS, Kind.DATE):
-        shared = common_type(a, b, context.flavour)
+        shared = context.common_type(a, b)
         if shared is None:
             return None
         return (None if x is shared.kind else shared, None if y is shared.kind else shared)
@@ -106,7 +106,7 @@ def compared_types(a: DataType, b: DataType, context: Context) -> tuple[DataType
     if y is Kind.BOOLEAN and x in NUMBERS:
         return (None, a)
     if x in NESTED and x is y:
-        shared = common_type(a, b, context.flavour)
+        shared = context.common_type(a, b)
         return None if shared is None else (shared, shared)
     return None
 
@@ -276,10 +276,7 @@ def bind_in(node: exp.Expr, context: Context) -> Bound:
 
 
 def _one_type(operand: Bound, values: list[Bound], context: Context, node: exp.Expr) -> list[Bound]:
-    shared = operand.type
-    for value in values:
-        found = common_type(shared, value.type, context.flavour)
-        if found is None:
-            raise _incomparable(operand, value, context, node)
-        shared = found
+    shared, odd = shared_type([operand.type, *(v.type for v in values)], context.common_type)
+    if odd is not None:
+        raise _incomparable(operand, values[odd - 1], context, node)
     return [replace(coerce(v, shared, context), text=v.text) for v in values]

@@ -200,6 +200,12 @@ class Context(Record):
     def spark(self) -> bool:
         return self.planner.flavour is Flavour.SPARK
 
+    def common_type(self, a: DataType, b: DataType) -> DataType | None:
+        """The type that both turn into in this flavour."""
+        from bergsql.engine.plan.coercion import common_type
+
+        return common_type(a, b, self.flavour)
+
     def check_grouped(self) -> None:
         """Refuse a column that is neither grouped nor aggregated, where the query groups."""
         if not self.found.loose:

@@ -11,6 +11,7 @@ from typing import Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.java_floats import double_text, float_text
+from bergsql.engine.plan.cast_text import FALSE_WORDS, TRUE_WORDS
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
@@ -37,8 +38,6 @@ _SPECIAL = {
     "-inf": -math.inf,
     "-infinity": -math.inf,
 }
-TRUE_TEXTS = frozenset({"t", "true", "y", "yes", "1"})
-FALSE_TEXTS = frozenset({"f", "false", "n", "no", "0"})
 
 
 def fold_cast(
@@ -98,7 +97,7 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
         return _rounded(Decimal(stripped), to) if re.fullmatch(_NUMBER, stripped) else None
     if kind is Kind.BOOLEAN:
         low = stripped.lower()
-        return True if low in TRUE_TEXTS else False if low in FALSE_TEXTS else None
+        return True if low in TRUE_WORDS else False if low in FALSE_WORDS else None
     if kind is Kind.DATE:
         return parse_date(text)
     if kind is Kind.TIME and (to.precision or 0) <= 6:

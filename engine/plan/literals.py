@@ -10,12 +10,10 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS, decimal, integer_literal_type
 from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.integers import BITS
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Kind
-
-SMALL = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
-"""The bits that the positive values of an integer type take."""
 
 
 def bind_literal(node: exp.Expr, context: Context) -> Bound:
@@ -70,7 +68,7 @@ def negated(operand: Bound) -> Bound | None:
         type_ = operand.type
         if type_.kind is Kind.BIGINT and value == 2**31:
             type_ = INT
-        if type_.kind in SMALL and value == -(2 ** SMALL[type_.kind]):
+        if type_.kind in BITS and value == -(2 ** (BITS[type_.kind] - 1)):
             return None
         return constant(-value, type_)
     if isinstance(value, Decimal):

@@ -11,19 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bergsql.engine.plan.casts import convert_sql
+from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
-
-INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT)
-APPROXIMATE = (Kind.FLOAT, Kind.DOUBLE)
-NUMBERS = (*INTEGERS, Kind.DECIMAL, *APPROXIMATE)
-TEXTS = (Kind.CHAR, Kind.VARCHAR, Kind.STRING)
-BINARIES = (Kind.BINARY, Kind.BYTES)
-INSTANTS = (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ)
-NESTED = (Kind.ARRAY, Kind.MAP, Kind.ROW)
 
 
 def can_assign(source: DataType, target: DataType, flavour: Flavour) -> bool:
@@ -39,7 +32,7 @@ def can_assign(source: DataType, target: DataType, flavour: Flavour) -> bool:
         )
     if a is b or (a in TEXTS and b in TEXTS) or (a in BINARIES and b in BINARIES):
         return True
-    if a in INSTANTS and b in INSTANTS:
+    if a in STAMPS and b in STAMPS:
         return True
     if flavour is Flavour.SPARK:
         return _can_assign_spark(a, b)
@@ -49,15 +42,15 @@ def can_assign(source: DataType, target: DataType, flavour: Flavour) -> bool:
 def _can_assign_flink(a: Kind, b: Kind) -> bool:
     if a in NUMBERS:
         if b in INTEGERS:
-            return a in INTEGERS
+            return a in INTEGERS or a is Kind.HUGEINT
         return b is Kind.DECIMAL or b is Kind.DOUBLE or (b is Kind.FLOAT and a is not Kind.DOUBLE)
-    return a in INSTANTS and b in (Kind.DATE, Kind.TIME)
+    return a in STAMPS and b in (Kind.DATE, Kind.TIME)
 
 
 def _can_assign_spark(a: Kind, b: Kind) -> bool:
     if b in TEXTS or (a in NUMBERS and b in NUMBERS):
         return True
-    return (a in INSTANTS and b is Kind.DATE) or (a is Kind.DATE and b in INSTANTS)
+    return (a in STAMPS and b is Kind.DATE) or (a is Kind.DATE and b in STAMPS)
 
 
 def assign(value: str, source: DataType, target: DataType, context: Context, depth: int = 0) -> str:
@@ -79,7 +72,7 @@ def assign(value: str, source: DataType, target: DataType, context: Context, dep
         val = assign(f"{item}.value", v0.type, v1.type, context, depth + 1)
         entries = f"list_transform(map_entries({value}), lambda {item}: {{'key': {key}, 'value': {val}}})"
         return f"CASE WHEN {value} IS NULL THEN NULL ELSE map_from_entries({entries}) END"
-    if source.kind in (*APPROXIMATE, Kind.DECIMAL) and target.kind in INTEGERS:
+    if source.kind in (*FLOATS, Kind.DECIMAL) and target.kind in INTEGERS:
         # DuckDB rounds here, Spark and Flink cut the fraction off.
         return f"CAST(trunc({value}) AS {sql_type})"
     if target.kind in TEXTS:

@@ -11,7 +11,8 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import BYTES, Bound
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.literals import SMALL, decimal_literal
+from bergsql.engine.plan.integers import BITS, wrap_int
+from bergsql.engine.plan.literals import decimal_literal
 from bergsql.engine.plan.times import parse_date, parse_time, parse_timestamp, to_utc, zone
 from bergsql.engine.sql.parser.query import declared_type, span_of
 from bergsql.engine.sql.types import DataType, Kind
@@ -77,9 +78,9 @@ def timestamp_value(text: str, type_: DataType, zone_name: str) -> datetime | in
 
 
 def _suffixed_number(written: str, type_: DataType, node: exp.Expr) -> Bound:
-    if type_.kind in SMALL:
+    if type_.kind in BITS:
         value = int(written)
-        if not -(2 ** SMALL[type_.kind]) <= value < 2 ** SMALL[type_.kind]:
+        if value != wrap_int(value, type_.kind):
             raise BergError(
                 ErrorCode.TYPE, f"{written} is out of range for {type_.kind.value}.", span=span_of(node.this)
             )

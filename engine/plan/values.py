@@ -9,7 +9,7 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import NULL, Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import TEXTS, common_type
+from bergsql.engine.plan.coercion import TEXTS, shared_type
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope
@@ -51,20 +51,18 @@ def _row(node: exp.Expr, context: Context) -> list[Bound]:
 
 
 def _column_type(values: list[Bound], node: exp.Expr, position: int, context: Context) -> DataType:
-    shared = values[0].type
-    for row, value in enumerate(values[1:], start=2):
-        if value.type == shared:
-            continue
-        found = common_type(shared, value.type, context.flavour)
-        if found is not None and (shared.kind in TEXTS) != (value.type.kind in TEXTS):
-            found = found if Kind.NULL in (shared.kind, value.type.kind) else None  # VALUES makes no text of numbers
-        if found is None:
-            a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
-            raise type_error(
-                f"Column {position + 1} of VALUES is {a} in one row and {b} in row {row}.",
-                span_of(node.expressions[row - 1]),
-            )
-        shared = found
+    def combine(a: DataType, b: DataType) -> DataType | None:
+        found = context.common_type(a, b)
+        if (a.kind in TEXTS) != (b.kind in TEXTS) and Kind.NULL not in (a.kind, b.kind):
+            return None  # VALUES makes no text of numbers
+        return found
+
+    shared, odd = shared_type((v.type for v in values), combine)
+    if odd is not None:
+        a, b = type_text(shared, context.flavour), type_text(values[odd].type, context.flavour)
+        raise type_error(
+            f"Column {position + 1} of VALUES is {a} in one row and {b} in row {odd + 1}.", node.expressions[odd]
+        )
     return shared
 
 
