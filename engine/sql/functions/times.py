@@ -11,8 +11,10 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.units import UNITS
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
+from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -224,7 +226,6 @@ def _from_unixtime(arguments: list[Bound], context: Context) -> str:
     return f"strftime(CAST(make_timestamptz({arguments[0].sql} * 1000000) AS TIMESTAMP), {pattern})"
 
 
-_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 _SHORT = {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": "DAY"}
 
 
@@ -235,14 +236,30 @@ def _unit(word: object) -> str:
         raise BergError(ErrorCode.INVALID, "The unit must be a literal, such as 'DAY'.")
     upper = word.upper().removeprefix("SQL_TSI_")
     upper = _SHORT.get(upper, upper)
-    if upper not in _UNITS:
-        raise BergError(ErrorCode.INVALID, f"There is no time unit '{word}'.", hint=did_you_mean(upper, _UNITS))
+    if upper not in UNITS:
+        raise BergError(ErrorCode.INVALID, f"There is no time unit '{word}'.", hint=did_you_mean(upper, UNITS))
     return upper.lower()
 
 
+_DATE_UNITS = ("year", "quarter", "month", "week")
+
+
+def _known_unit(bound: Bound) -> str | None:
+    """The unit that Spark cuts to; None where it gives NULL, for what is no unit."""
+    if bound.is_null:
+        return None
+    try:
+        return _unit(bound.constant)
+    except BergError:
+        if isinstance(bound.constant, str):
+            return None
+        raise
+
+
 def _date_trunc(arguments: list[Bound], context: Context) -> Bound:
-    unit, value = _unit(arguments[0].constant), arguments[1]
-    return Bound(f"date_trunc('{unit}', {value.sql})", value.type, "") if context else value
+    unit, value = _known_unit(arguments[0]), arguments[1]
+    sql = f"CAST(NULL AS {duckdb_name(value.type)})" if unit is None else f"date_trunc('{unit}', {value.sql})"
+    return Bound(sql, value.type, "")
 
 
 _DAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
@@ -256,7 +273,10 @@ def _next_day(arguments: list[Bound], context: Context) -> str:
 
 
 def _trunc(arguments: list[Bound], context: Context) -> str:
-    return f"CAST(date_trunc('{_unit(arguments[1].constant)}', {arguments[0].sql}) AS DATE)"
+    unit = _known_unit(arguments[1])
+    if unit not in _DATE_UNITS:
+        return "CAST(NULL AS DATE)"
+    return f"CAST(date_trunc('{unit}', {arguments[0].sql}) AS DATE)"
 
 
 def floor_to_unit(word: str, arguments: list[Bound], context: Context) -> Bound:
