@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from tests.support.berg import Berg, fresh_berg
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So it is in a job that a script started in the background; tests press Ctrl-C and wait for what it does.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ONE_BY_ONE = ("tests/crash/", "tests/scenarios/test_flink_tour.py", "tests/scenarios/test_spark_tour.py")
 """Tests that take long and share nothing: any worker may take any of them."""
