@@ -103,7 +103,7 @@ def run_attempts(
         if isinstance(late, Committed):
             return late
         if late is not _Unseen.UNKNOWN:
-            # The data files first: a table that was dropped meanwhile leaves no directory, which would look like a database.
+            # The data files first: a table dropped meanwhile must leave no directory, which would look like a database.
             delete_files(storage, (f.path for f in producer.files), metadata.location)
             maker.discard()
         raise
