@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.hadoop_commit import check_new_place, check_place, commit_version
+from bergsql.catalog.hadoop_commit import NO_BACKSLASH, check_new_place, check_place, commit_version
 from bergsql.catalog.hadoop_publish import publish_version
 from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_table, metadata_dir, newest
 from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -51,13 +51,17 @@ class HadoopCatalog(Catalog):
         if not all(map(_is_name, namespace)):
             return False
         place = self._place(namespace)
-        return not namespace or (self._storage.is_dir(place) and not holds_table(self._storage, place))
+        if not self._storage.is_dir(place):
+            self._check_directories(())
+            return not namespace
+        return not namespace or not holds_table(self._storage, place)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> None:
         _check_names(namespace, "database")
         full_name = f"{self.name}.{'.'.join(namespace)}"
         if self._storage.exists(self._place(namespace)):
             raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {full_name} already exists.")
+        self._check_directories(namespace[:-1])
         if properties:
             keys = ", ".join(f"'{k}'" for k in properties)
             raise BergError(
@@ -135,6 +139,7 @@ class HadoopCatalog(Catalog):
         check()
         if ident.namespace and holds_table(self._storage, self._place(ident.namespace)):
             raise self.namespace_not_found(ident.namespace)
+        self._check_directories(ident.namespace)
         directories = self._levels((*ident.namespace, ident.name, "metadata"))
         missing = [d for d in directories if not self._storage.is_dir(d)]
         first = MetadataFile(1, f"{metadata_dir(location)}/{file_name(1, gzipped=False)}")
@@ -197,8 +202,16 @@ class HadoopCatalog(Catalog):
         try:
             entries = list(self._storage.list(self._place(namespace)))
         except FileMissing:
+            self._check_directories(namespace)
             return []
         return sorted(name for name, is_dir in entries if is_dir and not name.startswith("."))
+
+    def _check_directories(self, namespace: Namespace) -> None:
+        """Refuse a warehouse or a database that is something else than a directory."""
+        for i, place in enumerate(self._levels(namespace)):
+            if self._storage.exists(place) and not self._storage.is_dir(place):
+                what = f"database {self.name}.{'.'.join(namespace[:i])}" if i else f"warehouse of catalog {self.name}"
+                raise BergError(ErrorCode.INVALID, f"The {what} is not a directory: {place}.")
 
     def _levels(self, parts: Sequence[str]) -> list[str]:
         """The warehouse and the directories of ``parts``, each in the one before."""
@@ -227,7 +240,9 @@ def _absolute(warehouse: str) -> str:
         raise BergError(ErrorCode.OPTION, "The option 'warehouse' holds a NUL character.")
     if scheme_of(warehouse) == "file" and not warehouse.casefold().startswith("file:"):
         path = Path(warehouse).expanduser() if warehouse.startswith("~") else Path(warehouse)
-        return str(path.absolute()).rstrip("/")
+        warehouse = str(path.absolute())
+    if "\\" in warehouse:
+        raise BergError(ErrorCode.OPTION, f"The warehouse cannot be at {warehouse}: {NO_BACKSLASH}")
     return warehouse.rstrip("/")
 
 
@@ -244,6 +259,8 @@ def _check_names(parts: Sequence[str], what: str) -> None:
     if not parts:
         raise BergError(ErrorCode.INVALID, f"The {what} has no name.")
     for part in parts:
+        if "\\" in part:
+            raise BergError(ErrorCode.INVALID, f"'{part}' cannot be the name of a {what}: {NO_BACKSLASH}")
         if not _is_name(part):
             raise BergError(
                 ErrorCode.INVALID,

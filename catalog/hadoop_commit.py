@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COMPRESSION_CODEC = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
+NO_BACKSLASH = "in the path of a file, DuckDB takes a backslash for a slash."
 
 
 def commit_version(
@@ -89,6 +90,10 @@ def check_place(storage: Storage, full_name: str, metadata: TableMetadata, locat
             f"Table {full_name} can only be read: it lies at {location}, but its metadata says {metadata.location}, "
             "and its new files would go there.",
             hint="If it was moved, move it back. If it is a copy, CREATE TABLE … AS SELECT … makes one to write to.",
+        )
+    if "\\" in location:
+        raise BergError(
+            ErrorCode.INVALID, f"Table {full_name} can only be read: it lies at {location}, and {NO_BACKSLASH}"
         )
     refuse_metadata_path(metadata)
 

@@ -150,6 +150,8 @@ class _Reader:
         scheme = scheme_of(given)
         if scheme != scheme_of(table_location):
             raise not_supported(f"A table property '{key}' on {scheme} ('{given}'), where the table is not,")
+        if "\\" in given:
+            raise self.wrong(key, "a path without a backslash, which DuckDB takes for a slash")
         if scheme == "file":
             try:
                 strip_scheme(given)

@@ -168,6 +168,17 @@ def test_of_many_files_each_must_be_one(berg: Berg) -> None:
             break
 
 
+@pytest.mark.parametrize(
+    "statement", ["SHOW TABLES", "SHOW DATABASES", "SELECT * FROM t", "CREATE TABLE t (id INT)", "CREATE DATABASE d"]
+)
+def test_a_warehouse_that_is_a_file(berg: Berg, statement: str) -> None:
+    file = berg.warehouse / "file"
+    file.write_text("x")
+    told = f"The warehouse of catalog default_catalog is not a directory: {file}."
+    refused(Berg(berg.home, berg.warehouse, ("--warehouse", str(file))), statement, told)
+    assert file.read_text() == "x"
+
+
 MANY = "SELECT x FROM (VALUES (RAND())) AS r(x), " + ", ".join(
     f"(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)) AS {name}(d)" for name in "abcdef"
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -311,6 +311,49 @@ def test_names_that_are_no_directory(catalog: HadoopCatalog, name: str) -> None:
             catalog.default_table_location(ident)
     with pytest.raises(BergError, match="cannot be the name of a database"):
         catalog.create_namespace((name,))
+
+
+def test_backslashes(catalog: HadoopCatalog, tmp_path: Path) -> None:
+    for ident in (TableIdent(("db",), r"a\b"), TableIdent((r"a\b",), "t")):
+        with pytest.raises(BergError, match=r"cannot be the name of a table: .* takes a backslash for a slash"):
+            catalog.default_table_location(ident)
+    with pytest.raises(BergError, match=r"cannot be the name of a database: .* takes a backslash for a slash"):
+        catalog.create_namespace((r"a\b",))
+    for style in ("", "file:"):
+        with pytest.raises(BergError, match=r"The warehouse cannot be at .* takes a backslash for a slash"):
+            HadoopCatalog("h", rf"{style}{tmp_path}/a\b")
+    # What Spark made can be read.
+    spark = TableIdent(("db",), r"a\b")
+    create(catalog)
+    place(catalog).rename(place(catalog).with_name(r"a\b"))
+    file = place(catalog).with_name(r"a\b") / "metadata" / "v1.metadata.json"
+    file.write_text(file.read_text().replace("/db/t", r"/db/a\\b"))
+    table = catalog.load_table(spark)
+    with pytest.raises(BergError, match=r"can only be read: it lies at .* takes a backslash for a slash"):
+        catalog.check_writable(table)
+    catalog.drop_table(spark)
+
+
+@pytest.mark.parametrize("which", ["warehouse", "database"])
+def test_what_should_be_a_directory(tmp_path: Path, which: str) -> None:
+    file = tmp_path / "wh" if which == "warehouse" else tmp_path / "wh" / "db"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("")
+    catalog = HadoopCatalog("h", str(tmp_path / "wh"))
+    uses: list[Callable[[], object]] = [lambda: create(catalog), lambda: catalog.create_namespace(("db", "inner"))]
+    if which == "warehouse":
+        uses += [
+            lambda: catalog.load_table(T),
+            lambda: catalog.list_tables(("db",)),
+            catalog.list_namespaces,
+            lambda: catalog.namespace_exists(("db",)),
+            lambda: catalog.create_namespace(("new",)),
+        ]
+    told = "warehouse of catalog h" if which == "warehouse" else r"database h\.db"
+    for use in uses:
+        with pytest.raises(BergError, match=rf"The {told} is not a directory: {file}\."):
+            use()
+    assert file.read_text() == ""
 
 
 def test_the_longest_name(catalog: HadoopCatalog) -> None:

@@ -170,6 +170,7 @@ def test_write_data_path_is_obeyed(tables: Tables, tmp_path: Path) -> None:
         ("write.data.path", "", "'write.data.path' is '': it takes an absolute path"),
         ("write.data.path", "data", "'write.data.path' is 'data': it takes an absolute path"),
         ("write.data.path", "file:data", "'write.data.path' is 'file:data': it takes an absolute path"),
+        ("write.data.path", "/a\\b", "it takes a path without a backslash"),
         ("write.data.path", "s3://bucket/data", "'write.data.path' on s3"),
         ("write.folder-storage.path", "x", "'write.folder-storage.path' is 'x': it takes an absolute path"),
     ],
