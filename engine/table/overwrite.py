@@ -6,17 +6,17 @@ rows would vanish without having been seen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import NestedField, UUIDType
 from bergsql.catalog.metadata.values import from_bytes, to_internal
+from bergsql.engine.table.binding import Literal, Term, TermTest
 from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile
 from bergsql.engine.table.producer import Operation, Producer, Selection
+from bergsql.engine.table.pruning import Facet, PartitionFacets, column_facets, possible
 from bergsql.engine.table.summary import PartitionId, partition_id
 from bergsql.engine.table.validate import History, check_no_new_rows
 
@@ -151,39 +151,34 @@ def _overlap(f: NestedField, a: FieldSummary, b: FieldSummary) -> bool:
     )
 
 
-class _Holds(Enum):
-    """How many rows of a file have the wanted value."""
-
-    NONE = 0
-    SOME = 1
-    ALL = 2
-
-
 @dataclass(frozen=True)
 class Where(Selection):
     """The files whose rows all have the given internal values in some columns."""
 
     values: tuple[tuple[NestedField, object], ...]
+    _facets: dict[tuple[int, int], PartitionFacets] = field(default_factory=dict, compare=False, repr=False)
+    """By the ids of spec and schema."""
 
     def may_hold(self, manifest: ManifestFile, metadata: TableMetadata) -> bool:
-        spec = metadata.spec_by_id(manifest.spec_id)
-        if spec is None or manifest.partitions is None or len(manifest.partitions) != len(spec.fields):
+        facets, summaries = self._facets_of(manifest.spec_id, metadata), manifest.partitions
+        if facets is None or summaries is None:
             return True
-        summaries = {
-            f.source_id: s
-            for f, s in zip(spec.fields, manifest.partitions, strict=True)
-            if f.transform.kind is TransformKind.IDENTITY
-        }
         return all(
-            column.field_id not in summaries or _may_contain(column, summaries[column.field_id], value)
-            for column, value in self.values
+            possible(having, lambda term: facets.of_summaries(summaries, term)) for having, _ in self._terms(metadata)
         )
 
     def takes(self, file: DataFile, metadata: TableMetadata) -> bool:
-        found = [self._held(file, column, value, metadata) for column, value in self.values]
-        if _Holds.NONE in found:
+        facets = self._facets_of(file.spec_id, metadata)
+
+        def known(term: Term) -> Iterator[Facet]:
+            if facets is not None:
+                yield from facets.of_values(file.partition, term)
+            yield from column_facets(file, term)
+
+        terms = self._terms(metadata)
+        if not all(possible(having, known) for having, _ in terms):
             return False
-        if _Holds.SOME not in found:
+        if not any(possible(other, known) for _, others in terms for other in others):
             return True
         names = ", ".join(column.name for column, _ in self.values)
         raise BergError(
@@ -192,47 +187,23 @@ class Where(Selection):
             hint="The file was written before the table was partitioned so.",
         )
 
-    @staticmethod
-    def _held(file: DataFile, column: NestedField, value: object, metadata: TableMetadata) -> _Holds:
-        spec = metadata.spec_by_id(file.spec_id)
-        for i, f in enumerate(spec.fields if spec is not None else ()):
-            if f.source_id == column.field_id and f.transform.kind is TransformKind.IDENTITY:
-                return _Holds.ALL if _same(file.partition[i], value) else _Holds.NONE
-        return _held_by_statistics(file, column, value)
+    def _terms(self, metadata: TableMetadata) -> list[tuple[Term, tuple[Term, ...]]]:
+        """For each column a test that the wanted rows pass, and tests of which all other rows pass one."""
+        terms: list[tuple[Term, tuple[Term, ...]]] = []
+        for column, value in self.values:
+            nested = metadata.schema.parent_of(column.field_id) is not None
+            null = Term(column, TermTest.IS_NULL, nested=nested)
+            if value is None:
+                terms.append((null, (Term(column, TermTest.NOT_NULL, nested=nested),)))
+                continue
+            literals = () if value != value else (Literal(value, value),)
+            same, other = (TermTest.EQ, TermTest.NE) if literals else (TermTest.IS_NAN, TermTest.NOT_NAN)
+            terms.append((Term(column, same, literals, nested), (Term(column, other, literals, nested), null)))
+        return terms
 
-
-def _may_contain(column: NestedField, summary: FieldSummary, value: Any) -> bool:
-    if value is None:
-        return summary.contains_null
-    if value != value:
-        return summary.contains_nan is not False
-    if isinstance(column.type, UUIDType):
-        return True
-    if summary.lower is None or summary.upper is None:
-        return summary.contains_nan is None
-    return bool(from_bytes(column.type, summary.lower) <= value <= from_bytes(column.type, summary.upper))
-
-
-def _same(one: object, other: object) -> bool:
-    return one == other or (one != one and other != other)
-
-
-def _held_by_statistics(file: DataFile, column: NestedField, value: Any) -> _Holds:
-    """What a file's statistics tell; SOME when they tell nothing."""
-    key = column.field_id
-    nulls, values = file.null_counts.get(key), file.value_counts.get(key)
-    if nulls is None or values is None:
-        return _Holds.SOME
-    if value is None:
-        return _Holds.ALL if nulls == values else _Holds.SOME if nulls else _Holds.NONE
-    if nulls == values:
-        return _Holds.NONE
-    lower, upper = file.lower_bounds.get(key), file.upper_bounds.get(key)
-    nans = file.nan_counts.get(key, 0)
-    if lower is None or upper is None or value != value or isinstance(column.type, UUIDType):
-        return _Holds.SOME
-    least, most = from_bytes(column.type, lower), from_bytes(column.type, upper)
-    if not least <= value <= most:
-        return _Holds.NONE
-    # Equal bounds are exact ones: a bound that was cut differs from its counterpart.
-    return _Holds.ALL if least == most and not nulls and not nans else _Holds.SOME
+    def _facets_of(self, spec_id: int, metadata: TableMetadata) -> PartitionFacets | None:
+        key = (spec_id, metadata.current_schema_id)
+        spec = metadata.spec_by_id(spec_id)
+        if key not in self._facets and spec is not None:
+            self._facets[key] = PartitionFacets(spec, metadata.schema)
+        return self._facets.get(key)

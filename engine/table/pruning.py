@@ -29,7 +29,7 @@ from bergsql.catalog.metadata.types import (
 )
 from bergsql.catalog.metadata.values import MICROS_A_DAY, from_bytes
 from bergsql.engine.table.binding import AllOf, AnyOf, Bound, Literal, Term, TermTest, bind
-from bergsql.engine.table.datafile import FieldSummary, ManifestFile
+from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def _bound(kind: IcebergType, data: bytes | None) -> Any:
 # -- columns -----------------------------------------------------------------------------------------------------------
 
 
-def column_facets(entry: RawEntry, term: Term) -> Iterable[Facet]:
+def column_facets(entry: RawEntry | DataFile, term: Term) -> Iterable[Facet]:
     """What a file's statistics say of the term's field."""
     number, kind = term.field.field_id, term.field.type
     total = (entry.value_counts or {}).get(number)

@@ -6,6 +6,7 @@ manifest merging, retries that keep the data files, commits of unknown outcome, 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -172,6 +173,49 @@ def test_files_of_an_older_partitioning_are_judged_by_their_statistics(tables: T
     with pytest.raises(BergError, match="holds these rows and others"):
         tables.commit(tables.load(), OverwriteWhere((), {"c": "c"}))
     assert ids(tables) == [1, 2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("counted", "value", "taken"),
+    [
+        ({"nan_counts": {2: 0}}, 1.0, True),
+        ({"nan_counts": {}}, 1.0, None),  # NaNs are in no bound
+        ({"nan_counts": {2: 1}}, 1.0, None),
+        ({"nan_counts": {2: 0}, "null_counts": {}}, 1.0, None),
+        ({"nan_counts": {2: 0}, "null_counts": {2: 1}}, 1.0, None),
+        ({"nan_counts": {2: 0}, "lower_bounds": {}}, 1.0, None),
+        ({"nan_counts": {}}, 2.0, False),
+        ({"nan_counts": {2: 2}}, float("nan"), True),
+        ({"nan_counts": {2: 1}}, float("nan"), None),
+        ({"nan_counts": {}}, float("nan"), None),
+        ({"nan_counts": {2: 0}}, float("nan"), False),
+        ({"null_counts": {2: 2}, "lower_bounds": {}, "upper_bounds": {}}, None, True),
+        ({"null_counts": {2: 1}}, None, None),
+        ({"null_counts": {}}, None, None),
+        ({}, None, False),
+    ],
+)
+def test_a_file_is_taken_only_if_all_its_rows_are_known_to_match(
+    tables: Tables, counted: dict[str, dict[int, object]], value: float | None, taken: bool | None
+) -> None:
+    table = tables.create({"id": "long", "x": "double"})
+    one = struct.pack("<d", 1.0)
+    known: dict[str, Any] = {"null_counts": {2: 0}, "lower_bounds": {2: one}, "upper_bounds": {2: one}, **counted}
+    file = DataFile("/f.parquet", 2, 100, value_counts={2: 2}, **known)
+    selection = OverwriteWhere((), {"x": value}).selection(table.metadata)
+    if taken is None:
+        with pytest.raises(BergError, match="holds these rows and others"):
+            selection.takes(file, table.metadata)
+    else:
+        assert selection.takes(file, table.metadata) is taken
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1.0, None])
+def test_nan_is_a_static_value(tables: Tables, value: float | None) -> None:
+    tables.create({"id": "long", "x": "double"}, [("x", IDENTITY)])
+    tables.insert("SELECT 1, 1.0 UNION ALL SELECT 2, CAST('nan' AS DOUBLE) UNION ALL SELECT 3, NULL")
+    tables.commit(tables.load(), OverwriteWhere((), {"x": value}))
+    assert ids(tables) == sorted({1, 2, 3} - {1 if value == 1.0 else 3 if value is None else 2})
 
 
 def test_totals_that_are_not_known_stay_unknown(users: LoadedTable, tables: Tables) -> None:
