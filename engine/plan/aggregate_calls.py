@@ -13,6 +13,7 @@ from bergsql.engine.plan.calls import bind_function, call_name, name_span, resul
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Aggregate
 from bergsql.engine.sql.parser.query import span_of
@@ -219,6 +220,8 @@ def order_key(node: exp.Expr, context: Context, bound: Bound | None = None) -> t
     """An ORDER BY key as SQL and as Spark's text. NULL comes first ascending and last descending, in both flavours."""
     from bergsql.engine.plan.expressions import bind
 
+    if isinstance(node, exp.Ordered):
+        refuse_unknown_parts(node)
     inner = node.this if isinstance(node, exp.Ordered) else node
     descending = bool(node.args.get("desc")) if isinstance(node, exp.Ordered) else False
     first = node.args.get("nulls_first") if isinstance(node, exp.Ordered) else None
@@ -289,6 +292,7 @@ _BOUNDS = {"UNBOUNDED", "CURRENT ROW"}
 
 
 def _frame(spec: exp.Expr, context: Context) -> str:
+    refuse_unknown_parts(spec)
     kind = str(spec.args.get("kind") or "ROWS").upper()
     start = _bound(spec.args.get("start"), spec.args.get("start_side"), context)
     end = spec.args.get("end")

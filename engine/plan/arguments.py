@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, NULL, STRING, Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import BINARIES, INTEGERS, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, common_type
+from bergsql.engine.plan.coercion import BINARIES, INTEGERS, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, shared_type
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.sql.parser.query import Place, span_of
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -104,13 +104,10 @@ def _arity(name: str, given: int, least: int, most: int | None, span: Span | Non
 
 
 def _common(values: list[Bound], name: str, context: Context, span: Span | None) -> list[Bound]:
-    shared = NULL
-    for value in values:
-        found = common_type(shared, value.type, context.flavour)
-        if found is None:
-            a, b = type_text(shared, context.flavour), type_text(value.type, context.flavour)
-            raise type_error(f"The arguments of {name.upper()} mix {a} and {b}.", span)
-        shared = found
+    shared, odd = shared_type((v.type for v in values), context.common_type)
+    if odd is not None:
+        a, b = type_text(shared, context.flavour), type_text(values[odd].type, context.flavour)
+        raise type_error(f"The arguments of {name.upper()} mix {a} and {b}.", span)
     return [coerce(v, shared, context, span) for v in values]
 
 
@@ -126,7 +123,7 @@ class _Where(NamedTuple):
 
 def _fit(bound: Bound, code: str, name: str, context: Context, position: int | None, where: _Where) -> Bound:
     kind = bound.type.kind
-    if code in "acL" or kind in _KEPT.get(code, ()):
+    if code in "ac" or kind in _KEPT.get(code, ()):
         return bound
     to = _target(code, kind, context)
     if to is not None:

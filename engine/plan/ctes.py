@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.context import Cte, OutputColumn, Planner
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.select import bind_query
@@ -31,7 +32,9 @@ def bind_with(
     scope = Scope(planner.flavour)
     own: set[str] = set()
     readers = Counter(scope.fold(t.name) for t in query.find_all(exp.Table) if not t.args.get("db"))
+    refuse_unknown_parts(node)
     for cte in node.expressions:
+        refuse_unknown_parts(cte)
         name = cte.args["alias"].name
         key = scope.fold(name)
         if key in own:

@@ -11,6 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.relations import ConnectorRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
@@ -32,6 +33,7 @@ def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapp
     sql = bind_joins(sql, from_.this.args.get("joins") or [], scope, planner, ctes)
     sql = bind_joins(sql, node.args.get("joins") or [], scope, planner, ctes)
     for lateral in node.args.get("laterals") or []:
+        refuse_unknown_parts(lateral)
         sql = f"{sql} {_bind_lateral_view(lateral, scope, planner, ctes)}"
     return scope, sql
 
@@ -55,6 +57,7 @@ def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = N
 
 def bind_relation(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
     """One relation of FROM; its columns join ``scope``."""
+    refuse_unknown_parts(node)
     if isinstance(node, exp.Table):
         return _bind_table(node, scope, planner, ctes)
     if isinstance(node, exp.Subquery):
@@ -101,7 +104,6 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         return bind_table_function(node, scope, planner, ctes)
     if isinstance(node.this, exp.Values | exp.Query):
         return _bind_subquery(node, node.this, scope, planner, ctes, lateral=False)
-    refuse_parts(node, _TABLE_PARTS)
     parts = table_parts(node)
     alias, names = alias_of(node)
     span = table_name_span(node)
@@ -118,18 +120,6 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
     return _bind_relation_of(relation, alias, names, scope, planner, span)
-
-
-_TABLE_PARTS = frozenset({"this", "db", "catalog", "alias", "joins", "version"})
-_SUBQUERY_PARTS = frozenset({"this", "alias", "joins", "order", "limit", "offset", "with_", "sort", "cluster"})
-_FORMS = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY", "match_condition": "ASOF JOIN"}
-
-
-def refuse_parts(node: exp.Expr, known: frozenset[str]) -> None:
-    """A part that nobody here reads would be ignored without a word: refuse it."""
-    for part, value in node.args.items():
-        if value and part not in known:
-            raise not_supported(_FORMS.get(part, f"The '{part}' of {type(node).__name__.upper()}"), span_of(node))
 
 
 def table_parts(node: exp.Expr) -> list[str]:
@@ -236,8 +226,6 @@ def _bind_subquery(
 ) -> str:
     from bergsql.engine.plan.select import bind_query
 
-    if isinstance(node, exp.Subquery):
-        refuse_parts(node, _SUBQUERY_PARTS)
     alias, names = alias_of(node)
     bare = node if isinstance(node, exp.Subquery) else query
     bound: BoundQuery

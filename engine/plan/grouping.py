@@ -9,6 +9,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context, Found
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.items import is_star
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.parser.query import span_of
 
@@ -18,6 +19,7 @@ def bind_group(group: exp.Expr, items: list[exp.Expr], context: Context) -> tupl
     inner = replace(
         context, clause="GROUP BY", aggregates_allowed=False, windows_allowed=False, found=Found(), group_keys={}
     )
+    refuse_unknown_parts(group)
     keys: dict[str, Bound] = {}
     if group.args.get("all"):
         return _all_plain(items, inner, keys)

@@ -8,6 +8,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.scope import SourceColumn
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import Kind
@@ -75,6 +76,7 @@ def is_star(node: exp.Expr) -> bool:
 
 def _expand(node: exp.Expr, context: Context) -> list[Item]:
     star = node.this if isinstance(node, exp.Column) else node
+    refuse_unknown_parts(star)
     scope = context.scope
     if isinstance(node, exp.Column):
         columns = _of_table(node, context) or _of_struct(node, context)

@@ -9,17 +9,16 @@ from sqlglot import exp
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context, Cte, Planner
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.from_clause import bind_joins, bind_relation, push, refuse_parts
+from bergsql.engine.plan.from_clause import bind_joins, bind_relation, push
 from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
-
-_JOIN_PARTS = frozenset({"this", "on", "using", "side", "kind", "method"})
 
 
 def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
     """``left`` joined to one more relation, whose columns join ``scope``."""
-    refuse_parts(join, _JOIN_PARTS)
+    refuse_unknown_parts(join)
     kind = join_kind(join)
     before = list(scope.sources)
     left_slots = set(scope.slots)

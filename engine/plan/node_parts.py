@@ -1,4 +1,4 @@
-"""The parts of expression nodes that binding reads: any other part is refused, so that nothing is ignored."""
+"""The parts of nodes that planning reads: any other part is refused, so that nothing is ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,32 @@ from sqlglot import exp
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.parser.query import span_of
 
+_TAIL = frozenset("order sort cluster limit offset".split())
+_SET_OPERATION = frozenset("this expression with_ distinct by_name side kind on".split()) | _TAIL
 _PARTS: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Select: frozenset(
+        "with_ distinct expressions from_ joins laterals where group having qualify windows distribute hint "
+        "operation_modifiers".split()
+    )
+    | _TAIL,
+    exp.Union: _SET_OPERATION,
+    exp.Except: _SET_OPERATION,
+    exp.Intersect: _SET_OPERATION,
+    exp.Values: frozenset({"expressions", "alias", "joins", "with_"}) | _TAIL,
+    exp.Subquery: frozenset({"this", "alias", "joins", "with_"}) | _TAIL,
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins", "version"}),
+    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
+    exp.Unnest: frozenset({"expressions", "alias", "offset", "joins"}),
+    exp.Lateral: frozenset({"this", "view", "outer", "alias", "joins"}),
+    exp.With: frozenset({"expressions", "recursive"}),
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.Group: frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Fetch: frozenset({"direction", "count", "limit_options"}),
+    exp.Star: frozenset({"except_", "except"}),
+    exp.Distinct: frozenset({"expressions", "on"}),
+    exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
     exp.Identifier: frozenset({"this", "quoted"}),
@@ -32,6 +57,22 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
 }
 _PLAIN_PARTS = frozenset({"this", "expression", "expressions"})
 
+_CLAUSES = {
+    "into": "SELECT INTO",
+    "match": "MATCH_RECOGNIZE",
+    "pivots": "PIVOT",
+    "connect": "CONNECT BY",
+    "prewhere": "PREWHERE",
+    "settings": "SETTINGS",
+    "format": "FORMAT",
+    "locks": "FOR UPDATE",
+    "sample": "TABLESAMPLE",
+    "ordinality": "WITH ORDINALITY",
+    "match_condition": "ASOF JOIN",
+    "totals": "GROUP BY … WITH TOTALS",
+    "exclude": "EXCLUDE in a window's frame",
+}
+"""What parts are called that stand for a clause of their own."""
 
 _FORMS = {
     "Adjacent": "-|-",
@@ -55,15 +96,14 @@ _FORMS = {
 """Operators whose class has another name than they have."""
 
 
-_SUBQUERIES = (exp.Subquery, exp.Select)
-
-
 def refuse_unknown_parts(node: exp.Expr) -> None:
     """A part of a node that nobody here reads would be ignored without a word: refuse it."""
     known = _PARTS.get(type(node), _PLAIN_PARTS)
     for part, value in node.args.items():
-        if value and part not in known and type(node) not in _SUBQUERIES:
-            raise not_supported(f"The '{part}' of {form_of(node)}", span_of(node))
+        if value and part not in known:
+            first = value[0] if isinstance(value, list) else value
+            place = span_of(first) if isinstance(first, exp.Expr) and part in _CLAUSES else None
+            raise not_supported(_CLAUSES.get(part, f"The '{part}' of {form_of(node)}"), place or span_of(node))
 
 
 def form_of(node: exp.Expr) -> str:

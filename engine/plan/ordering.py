@@ -11,6 +11,7 @@ from bergsql.engine.plan.aggregate_calls import order_key
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Planner
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of
@@ -30,6 +31,13 @@ def order_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
     places = {item.bound.sql: n for n, item in reversed(list(enumerate(items)))}
     keys = [_order_item(key, items, places, inner) for key in order.expressions]
     return f" ORDER BY {', '.join(k for k in keys if k)}" if any(keys) else ""
+
+
+def check_distribution(node: exp.Expr, context: Context) -> None:
+    """DISTRIBUTE BY only says which worker gets a row: its keys must be there, and do nothing here."""
+    distribute = node.args.get("distribute")
+    for key in distribute.expressions if distribute is not None else ():
+        order_key(key, replace(context, clause="DISTRIBUTE BY"))
 
 
 def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], context: Context) -> str:
@@ -90,6 +98,9 @@ def limit_sql(node: exp.Expr, planner: Planner) -> str:
     """LIMIT, OFFSET and FETCH."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     sql = ""
+    for part in (limit, offset):
+        if part is not None:
+            refuse_unknown_parts(part)
     if limit is not None:
         count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
         options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None

@@ -10,6 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
 from bergsql.engine.plan.items import Item, bind_items
+from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
@@ -24,6 +25,7 @@ def bind_query(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Map
 
     ``parent`` is the scope of the query around a subquery; ``ctes`` the named queries that it sees.
     """
+    refuse_unknown_parts(node)
     named = dict(ctes)
     head: list[str] = []
     if node.args.get("with_") is not None:
@@ -66,7 +68,9 @@ def _bind_parenthesised(node: exp.Expr, planner: Planner, parent: Scope | None, 
 
 def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
     """One SELECT."""
-    _refuse(node)
+    distinct_on = (node.args.get("distinct") or node).args.get("on")
+    if distinct_on is not None:
+        raise not_supported("DISTINCT ON", span_of(distinct_on))
     scope, from_sql = _from(node, planner, parent, ctes)
     context = Context(planner, scope, ctes=dict(ctes))
     context.windows = {scope.fold(str(w.this.this)): w for w in node.args.get("windows") or []}
@@ -117,42 +121,16 @@ def _from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[
 
 def _tail(node: exp.Expr, items: list[Item], context: Context) -> str:
     """ORDER BY and LIMIT."""
-    if not any(node.args.get(k) for k in ("order", "sort", "cluster", "limit", "offset")):
+    if not any(node.args.get(k) for k in ("order", "sort", "cluster", "distribute", "limit", "offset")):
         return ""
-    from bergsql.engine.plan.ordering import limit_sql, order_sql
+    from bergsql.engine.plan.ordering import check_distribution, limit_sql, order_sql
 
+    check_distribution(node, context)
     return order_sql(node, items, context) + limit_sql(node, context.planner)
 
 
 def _item_sql(item: Item, position: int) -> str:
     return f"{item.bound.sql} AS {identifier(f'c{position}')}"
-
-
-_READ = frozenset(
-    "with_ distinct expressions from_ joins laterals where group having qualify windows order sort cluster distribute "
-    "limit offset hint operation_modifiers".split()
-)
-_REFUSED = {
-    "into": "SELECT INTO",
-    "match": "MATCH_RECOGNIZE",
-    "pivots": "PIVOT",
-    "connect": "CONNECT BY",
-    "prewhere": "PREWHERE",
-    "settings": "SETTINGS",
-    "format": "FORMAT",
-    "locks": "FOR UPDATE",
-    "sample": "TABLESAMPLE",
-    "kind": "SELECT AS STRUCT",
-}
-
-
-def _refuse(node: exp.Expr) -> None:
-    for key, value in node.args.items():
-        if value and key not in _READ:
-            raise not_supported(_REFUSED.get(key, f"The clause {key.upper()}"), span_of(node))
-    distinct = node.args.get("distinct")
-    if distinct is not None and distinct.args.get("on") is not None:
-        raise not_supported("DISTINCT ON", span_of(distinct))
 
 
 def _condition(node: exp.Expr, context: Context) -> Bound:

@@ -9,7 +9,7 @@
 ``D``  DATE         ``S``  a timestamp of either kind (dates and text become one)
 ``a``  anything     ``c``  anything; all ``c`` arguments take their common type
 ``o``  text or bytes                  ``h``  an integer, text or bytes
-``A``  an array     ``M``  a map            ``z``  either of them          ``L``  a lambda
+``A``  an array     ``M``  a map            ``z``  either of them
 ``C``  an array; all ``C`` arguments take their common type
 =====  ==================================================================================================
 
