@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import not_supported
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.names import TableName, connector_definition, load, named_table
 from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing
@@ -32,8 +31,6 @@ BOOLEAN = DataType(Kind.BOOLEAN)
 
 def describe(session: Session, statement: st.Describe) -> Result:
     """The columns of a table, as the flavour's own client lists them."""
-    if statement.extended:
-        raise not_supported("DESCRIBE EXTENDED", statement.name.span, "DESCRIBE t; lists the columns.")
     definition = connector_definition(named_table(session, statement.name))
     if definition is not None:
         return _describe_connector(definition)

@@ -9,6 +9,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.duck import duckdb
 from bergsql.engine.plan.file_errors import file_error
 from bergsql.engine.plan.sql_text import FAILURE_MARK
+from bergsql.engine.sql.depth import HINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,7 @@ _SQL_TYPES = {
     "BLOB": "BYTES",
 }
 
+_TOO_DEEP = r"maximum expression depth|stack overflow"
 _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] = (
     (
         r"Could not convert string '(.*)' to (\w+)",
@@ -38,14 +40,19 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         lambda m: f"'{m[1]}' is no date or time that can be read.",
     ),
     (
-        r"Type (\w+) with value (\S+) can't be cast .*(?:destination type|to) (\w+)",
+        r"Type \w+ with value (\S+) can't be cast .*(?:destination type|to) (\w+)",
         ErrorCode.EXECUTION,
-        lambda m: f"The value {m[2]} does not fit into {_type(m[3])}.",
+        lambda m: _no_fit(m[1], m[2]),
     ),
     (
-        r"Could not cast value (\S+) to (DECIMAL\(\d+,\d+\))",
+        r"(?:Could not cast|Casting|Failed to cast decimal) value \"?([^\s\"]+)\"? to (?:type )?(\w+(?:\(\d+,\d+\))?)",
         ErrorCode.EXECUTION,
-        lambda m: f"The value {m[1]} does not fit into {m[2]}.",
+        lambda m: _no_fit(m[1], m[2]),
+    ),
+    (
+        r"[Tt]imestamp \w*seconds out of range|[Dd]ate(?: and time)? (?:out of|not in) (?:timestamp )?range",
+        ErrorCode.EXECUTION,
+        "A date or timestamp is out of the range of its type.",
     ),
     (r"Overflow in (\w+)", ErrorCode.EXECUTION, "A number is too large for its type."),
     (r"[Dd]ivision by zero", ErrorCode.EXECUTION, "Division by zero."),
@@ -77,13 +84,18 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
     (r"Map keys can not be NULL", ErrorCode.EXECUTION, "A key of a map is NULL."),
     (r"Map keys must be unique", ErrorCode.EXECUTION, "A map has the same key twice."),
     (r"could not convert blob to UTF8", ErrorCode.EXECUTION, "Bytes that are no UTF-8 cannot become text."),
-    (r"maximum expression depth|stack overflow", ErrorCode.INVALID, "The query is nested too deeply."),
+    (_TOO_DEEP, ErrorCode.INVALID, "The query is nested too deeply."),
     (r"Unknown TimeZone '(.*?)'", ErrorCode.INVALID, lambda m: f"There is no time zone '{m[1]}'."),
 )
 
 
 def _type(name: str) -> str:
-    return _SQL_TYPES.get(name.upper(), name.upper())
+    return _SQL_TYPES.get(name.upper(), name.upper().replace(",", ", "))
+
+
+def _no_fit(value: str, type_: str) -> str:
+    written = value.rstrip("0").rstrip(".") if "." in value and "e" not in value else value
+    return f"The value {'NaN' if value == 'nan' else written} does not fit into {_type(type_)}."
 
 
 def _last(name: str) -> str:
@@ -135,6 +147,8 @@ def _last_resort(error: Exception) -> tuple[ErrorCode, str]:
 
 
 def _hint(error: Exception) -> str | None:
+    if re.search(_TOO_DEEP, str(error)):
+        return HINT
     if isinstance(error, duckdb.OutOfMemoryException):
         return "SET 'engine.memory-limit' = '…'; raises it."
     return None

@@ -67,7 +67,9 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
     try:
         bound = bind_query(query.ast, planner, None, {})
     except RecursionError:
-        raise BergError(ErrorCode.INVALID, "The query is nested too deeply.", span=query.span) from None
+        from bergsql.engine.sql.depth import too_deep
+
+        raise too_deep("The query", query.span) from None
     except BergError as error:  # at its own place, if it has one: not every literal does
         raise error.at(query.span) from None
     planner.check_hints()
@@ -93,7 +95,9 @@ def plan_expression(expression: Expression, relations: Relations, to: DataType |
         if to is not None:
             bound = coerce(bound, to, context, expression.span)
     except RecursionError:
-        raise BergError(ErrorCode.INVALID, "The expression is nested too deeply.", span=expression.span) from None
+        from bergsql.engine.sql.depth import too_deep
+
+        raise too_deep("The expression", expression.span) from None
     if planner.slots:
         raise BergError(ErrorCode.INVALID, "A constant expression cannot read a table.", span=expression.span)
     return bound.sql

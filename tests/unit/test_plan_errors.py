@@ -158,7 +158,7 @@ DUCK: list[tuple[str, ErrorCode, str]] = [
     ("SELECT CAST('2024-02-30' AS DATE)", ErrorCode.TYPE, "'2024-02-30' is no date or time that can be read."),
     ("SELECT CAST(300 AS TINYINT)", ErrorCode.EXECUTION, "The value 300 does not fit into TINYINT."),
     ("SELECT regexp_matches('a', '(')", ErrorCode.INVALID, "A regular expression cannot be read: missing )."),
-    ("SELECT CAST(12345 AS DECIMAL(3,1))", ErrorCode.EXECUTION, "The value 12345 does not fit into DECIMAL(3,1)."),
+    ("SELECT CAST(12345 AS DECIMAL(3,1))", ErrorCode.EXECUTION, "The value 12345 does not fit into DECIMAL(3, 1)."),
 ]
 
 
@@ -212,3 +212,5 @@ def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(BergError) as raised:
         plan("SELECT " + "upper(" * 5000 + "'a'" + ")" * 5000, FLINK)
     assert "nested too deeply" in raised.value.message
+    assert raised.value.span is not None
+    assert raised.value.hint is not None

@@ -374,8 +374,10 @@ def test_deep_nesting_is_an_error_not_a_crash() -> None:
         "SELECT " + "NOT " * 5000 + "a",
         "SELECT " + "- " * 5000 + "1",
     ):
-        with pytest.raises(BergError, match="nested too deeply"):
+        with pytest.raises(BergError, match="nested too deeply") as raised:
             parse(sql, FLINK)
+        assert raised.value.span is not None
+        assert raised.value.hint is not None
 
 
 def test_a_long_chain_is_no_deep_nesting() -> None:

@@ -118,6 +118,34 @@ def test_is_named(sql: str) -> None:
     assert 0 <= statement.span.start < statement.span.end <= len(sql)
 
 
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("ALTER TABLE t ALTER COLUMN a.b COMMENT 'x'", "ALTER COLUMN"),
+        ("ALTER TABLE t ALTER a TYPE BIGINT", "ALTER"),
+        ("ALTER TABLE t REPLACE PARTITION FIELD a WITH bucket(2, a)", "REPLACE PARTITION FIELD"),
+        ("ALTER TABLE t WRITE ORDERED BY a, bucket(2, b)", "WRITE ORDERED BY"),
+        ("ALTER TABLE t WRITE LOCALLY ORDERED BY write", "WRITE LOCALLY ORDERED BY"),
+        ("ALTER TABLE t SET IDENTIFIER FIELDS a, b", "SET IDENTIFIER FIELDS"),
+        ("ALTER TABLE t DROP IF EXISTS PARTITION (a='b')", "DROP IF EXISTS PARTITION"),
+        ("ALTER TABLE t CREATE OR REPLACE TAG g RETAIN 1 DAYS", "CREATE OR REPLACE TAG"),
+        ("ALTER TABLE t MODIFY (a STRING)", "MODIFY"),
+        ("DESC EXTENDED t", "DESC EXTENDED"),
+        ("DESCRIBE TABLE FORMATTED t", "DESCRIBE TABLE FORMATTED"),
+        ("DESCRIBE t id", "id"),
+        ("CALL\n c.system.f(1)", "CALL"),
+        ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'F'", "CREATE TEMPORARY SYSTEM FUNCTION"),
+        ("SHOW USER FUNCTIONS", "SHOW USER FUNCTIONS"),
+        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE", "MERGE INTO"),
+        ("BEGIN STATEMENT SET; INSERT INTO t SELECT 1; END", "BEGIN"),
+    ],
+)
+def test_its_words_are_pointed_at(sql: str, words: str) -> None:
+    statement = parse(sql, Flavour.FLINK)
+    assert isinstance(statement, st.Unsupported)
+    assert sql[statement.span.start : statement.span.end] == words
+
+
 @pytest.mark.parametrize("sql", [s for s in FORMS if "RIGHT JOIN" not in s])
 def test_is_named_in_the_other_flavour_too(sql: str) -> None:
     statement = parse(sql + ";", Flavour.SPARK)

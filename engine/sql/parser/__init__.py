@@ -88,8 +88,24 @@ def parse(text: str, flavour: Flavour) -> Statement:
         from bergsql.engine.sql.statements.unsupported import Unsupported
 
         return Unsupported(form.form, form.span, form.hint)
+    except BergError as error:
+        raise _with_hint_at_dollar(error, text) from None
     except RecursionError:
-        raise BergError(ErrorCode.SYNTAX, "This is nested too deeply.", span=Span(0, len(text))) from None
+        from bergsql.engine.sql.depth import too_deep
+
+        raise too_deep("This", Span(start, len(text)), ErrorCode.SYNTAX) from None
+
+
+def _with_hint_at_dollar(error: BergError, text: str) -> BergError:
+    """``error``, with a hint if it is at a ``${…}``, which only stays where no variable is meant or none is ended."""
+    if error.span is not None and error.hint is None and text.startswith("${", error.span.start):
+        end = text.find("}", error.span.start) + 1
+        if not end:
+            error.hint = "A variable ${NAME} ends with a brace."
+        elif text.startswith("${env:", error.span.start):
+            error.span = Span(error.span.start, end)
+            error.hint = "${env:NAME} stands inside the quotes of an option's value."
+    return error
 
 
 def statement_at(cursor: Cursor, *, whole: bool = True) -> Statement:

@@ -41,7 +41,11 @@ def alter(cursor: Cursor) -> Statement:
         if cursor.accept_any("RECOVER", "EXECUTE", "CLUSTER", "COMPACT"):
             raise UnsupportedForm(f"ALTER TABLE … {action.key}", action.span)
         raise cursor.expected(_ACTIONS)
-    return AlterTable(name, tuple(_GRAMMARS[key](cursor)), if_exists)
+    try:
+        actions = _GRAMMARS[key](cursor)
+    except _Refused as refused:
+        raise UnsupportedForm(f"ALTER TABLE … {refused}", cursor.spelled(str(refused), action.start)) from None
+    return AlterTable(name, tuple(actions), if_exists)
 
 
 def _other(cursor: Cursor, start: int) -> NoReturn:
@@ -50,12 +54,11 @@ def _other(cursor: Cursor, start: int) -> NoReturn:
     if not what:
         raise cursor.expected(("TABLE", "DATABASE", "CATALOG", "VIEW"))
     form = "ALTER MATERIALIZED TABLE" if what == "MATERIALIZED" else f"ALTER {what}"
-    raise UnsupportedForm(form, cursor.span_from(start))
+    raise cursor.later(form, start)
 
 
-def _refused(cursor: Cursor, form: str, back: int = 1) -> UnsupportedForm:
-    """Refuse the action whose words were just read; ``back`` is how many they were."""
-    return UnsupportedForm(f"ALTER TABLE … {form}", cursor.span_from(cursor.tokens[cursor.index - back].start))
+class _Refused(Exception):
+    """An action that is known by these words and not carried out."""
 
 
 # --- properties ------------------------------------------------------------------------------------------------------
@@ -69,9 +72,9 @@ def _set(cursor: Cursor) -> list[AlterAction]:
     if cursor.accept("IDENTIFIER"):
         cursor.expect("FIELDS")
         _names(cursor)
-        raise _refused(cursor, "SET IDENTIFIER FIELDS")
+        raise _Refused("SET IDENTIFIER FIELDS")
     if cursor.accept_any("LOCATION", "SERDE", "SERDEPROPERTIES", "FILEFORMAT"):
-        raise _refused(cursor, f"SET {cursor.tokens[cursor.index - 1].key}", 2)
+        raise _Refused(f"SET {cursor.tokens[cursor.index - 1].key}")
     raise cursor.expected(("(", "TBLPROPERTIES", "IDENTIFIER FIELDS", "LOCATION"))
 
 
@@ -98,7 +101,7 @@ def _rename(cursor: Cursor) -> list[AlterAction]:
         cursor.advance()
     elif cursor.at("PARTITION") or (cursor.at("CONSTRAINT") and cursor.peek().key != "TO"):
         cursor.advance()
-        raise _refused(cursor, f"RENAME {cursor.tokens[cursor.index - 1].key}", 2)
+        raise _Refused(f"RENAME {cursor.tokens[cursor.index - 1].key}")
     old = cursor.name("a column's name")
     cursor.expect("TO")
     new, _ = cursor.identifier("the new name")
@@ -115,15 +118,15 @@ def _add(cursor: Cursor) -> list[AlterAction]:
     if cursor.at("PARTITION") or cursor.at("IF", "NOT", "EXISTS", "PARTITION"):
         cursor.accept("IF", "NOT", "EXISTS")
         cursor.accept("PARTITION")
-        raise _refused(cursor, "ADD PARTITION", 2)
+        raise _Refused("ADD PARTITION")
     if at_constraint(cursor):
         primary_key(cursor)
-        raise _refused(cursor, "ADD PRIMARY KEY")
+        raise _Refused("ADD PRIMARY KEY")
     if cursor.at("WATERMARK", "FOR"):
         watermark(cursor)
-        raise _refused(cursor, "ADD WATERMARK")
+        raise _Refused("ADD WATERMARK")
     if cursor.at("DISTRIBUTION"):
-        raise _refused(cursor, "ADD DISTRIBUTION")
+        raise _Refused("ADD DISTRIBUTION")
     word = cursor.key in ("COLUMN", "COLUMNS") and _starts_columns(cursor)
     if word:
         cursor.advance()
@@ -175,15 +178,15 @@ def _drop(cursor: Cursor) -> list[AlterAction]:
     )
     for words in refused:
         if cursor.accept(*words):
-            raise _refused(cursor, "DROP " + ("PARTITION" if "PARTITION" in words else " ".join(words)), len(words) + 1)
+            raise _Refused("DROP " + ("PARTITION" if "PARTITION" in words else " ".join(words)))
     if cursor.key in ("BRANCH", "TAG", "CONSTRAINT") and not cursor.ends(1):
         what = cursor.advance().key
         cursor.if_exists()
         cursor.identifier("a name")
-        raise _refused(cursor, f"DROP {what}")
+        raise _Refused(f"DROP {what}")
     if cursor.key in ("WATERMARK", "DISTRIBUTION") and cursor.ends(1):
         what = cursor.advance().key
-        raise _refused(cursor, f"DROP {what}", 2)
+        raise _Refused(f"DROP {what}")
     if cursor.key in ("COLUMN", "COLUMNS") and not cursor.ends(1):
         cursor.advance()
     if_exists = cursor.if_exists()
@@ -227,9 +230,9 @@ def _replace(cursor: Cursor) -> list[AlterAction]:
         transform(cursor)
         cursor.expect("WITH")
         _named_transform(cursor)
-        raise _refused(cursor, "REPLACE PARTITION FIELD")
+        raise _Refused("REPLACE PARTITION FIELD")
     if cursor.accept("COLUMNS"):
-        raise _refused(cursor, "REPLACE COLUMNS", 2)
+        raise _Refused("REPLACE COLUMNS")
     if cursor.key in ("BRANCH", "TAG"):
         _reference(cursor, "REPLACE")
     raise cursor.expected(("PARTITION FIELD", "COLUMNS", "BRANCH", "TAG"))
@@ -244,7 +247,6 @@ def _create(cursor: Cursor) -> list[AlterAction]:
 def _reference(cursor: Cursor, verb: str) -> NoReturn:
     """``BRANCH b [AS OF VERSION n] [RETAIN n DAYS] [WITH SNAPSHOT RETENTION …]``, ``TAG …``."""
     kind = cursor.expect_any("BRANCH", "TAG")
-    start = cursor.tokens[cursor.index - 1].start
     cursor.if_not_exists()
     cursor.identifier(f"the name of the {kind.lower()}")
     if cursor.accept("AS"):
@@ -263,7 +265,7 @@ def _reference(cursor: Cursor, verb: str) -> NoReturn:
             _age(cursor)
     if not cursor.ends():
         cursor.expect_end("AS OF VERSION", "RETAIN", *(("WITH SNAPSHOT RETENTION",) if kind == "BRANCH" else ()))
-    raise UnsupportedForm(f"ALTER TABLE … {verb} {kind}", cursor.span_from(start))
+    raise _Refused(f"{verb} {kind}")
 
 
 def _age(cursor: Cursor) -> None:
@@ -273,12 +275,12 @@ def _age(cursor: Cursor) -> None:
 
 def _write(cursor: Cursor) -> list[AlterAction]:
     if cursor.accept("UNORDERED"):
-        raise _refused(cursor, "WRITE UNORDERED", 2)
+        raise _Refused("WRITE UNORDERED")
     form = "WRITE DISTRIBUTED BY PARTITION"
     if cursor.accept("DISTRIBUTED"):
         cursor.expect("BY", "PARTITION")
         if cursor.ends():
-            raise _refused(cursor, form, 4)
+            raise _Refused(form)
     else:
         form = "WRITE ORDERED BY"
     cursor.accept("LOCALLY")
@@ -293,7 +295,7 @@ def _write(cursor: Cursor) -> list[AlterAction]:
             break
     if wrapped:
         cursor.expect(")")
-    raise _refused(cursor, form)
+    raise _Refused(form)
 
 
 def _alter_column(cursor: Cursor) -> list[AlterAction]:
@@ -316,7 +318,7 @@ def _alter_column(cursor: Cursor) -> list[AlterAction]:
         parse_type_tokens(cursor)
     elif _position(cursor) is None:
         raise cursor.expected(("TYPE", "COMMENT", "FIRST", "AFTER", "SET NOT NULL", "DROP NOT NULL", "DROP DEFAULT"))
-    raise _refused(cursor, "ALTER COLUMN")
+    raise _Refused("ALTER COLUMN")
 
 
 def _modify(cursor: Cursor) -> list[AlterAction]:
@@ -325,7 +327,7 @@ def _modify(cursor: Cursor) -> list[AlterAction]:
     else:
         cursor.accept("COLUMN")
         _modified(cursor)
-    raise _refused(cursor, "MODIFY")
+    raise _Refused("MODIFY")
 
 
 def _modified(cursor: Cursor) -> None:
@@ -342,7 +344,7 @@ def _modified(cursor: Cursor) -> None:
 def _change(cursor: Cursor) -> list[AlterAction]:
     cursor.accept("COLUMN")
     cursor.name("a column's name")
-    raise _refused(cursor, "CHANGE COLUMN")
+    raise _Refused("CHANGE COLUMN")
 
 
 def _names(cursor: Cursor) -> None:

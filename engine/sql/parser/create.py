@@ -34,12 +34,12 @@ def create(cursor: Cursor) -> Statement:
         cursor.expect_any("TEMPORARY", "TEMP")
     if prefix == "MATERIALIZED":
         cursor.expect_any("TABLE", "VIEW")
-        raise UnsupportedForm("CREATE MATERIALIZED TABLE", cursor.span_from(start))
+        raise cursor.later("CREATE MATERIALIZED TABLE", start)
     if prefix in ("TEMPORARY", "TEMP") and cursor.accept("TABLE"):
         return create_table(cursor, mode, temporary=True)
     if prefix == "EXTERNAL":
         cursor.expect("TABLE")
-        raise UnsupportedForm("CREATE EXTERNAL TABLE", cursor.span_from(start))
+        raise cursor.later("CREATE EXTERNAL TABLE", start)
     if cursor.accept("SYSTEM"):
         cursor.expect("FUNCTION")
         cursor.index -= 1
@@ -48,10 +48,10 @@ def create(cursor: Cursor) -> Statement:
         raise cursor.refused("CREATE VIEW", start)
     if cursor.accept("FUNCTION"):
         _function(cursor)
-        raise UnsupportedForm("CREATE FUNCTION", cursor.span_from(start))
+        raise cursor.later("CREATE FUNCTION", start)
     if cursor.accept_any("MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE", "VARIABLE"):
         what = cursor.tokens[cursor.index - 1].key
-        raise UnsupportedForm(f"CREATE {what}", cursor.span_from(start))
+        raise cursor.later(f"CREATE {what}", start)
     raise cursor.expected(
         ("TABLE", "CATALOG", "DATABASE", "SCHEMA", "NAMESPACE", "VIEW", "FUNCTION", "TEMPORARY", "OR REPLACE")
     )

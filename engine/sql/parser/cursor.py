@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from bergsql.engine.sql.statements.base import Name, Option
 
 T = TypeVar("T")
 
+_PASSED_OVER = frozenset("AND EXECUTE EXISTS FULL IF LAZY LOCALLY NOT OR REPLACE SYSTEM TEMP TEMPORARY".split())
 _NAMES = (TokenKind.WORD, TokenKind.QUOTED)
 
 
@@ -129,12 +131,33 @@ class Cursor:
         message = f"Expected {wanted}, but {found}." if token.kind is TokenKind.END else f"Expected {wanted}, {found}."
         return BergError(ErrorCode.SYNTAX, message, span=token_span(token), hint=hint)
 
+    def spelled(self, form: str, start: int) -> Span:
+        """Where the words of ``form`` stand that begin at ``start``, with what may stand among them.
+
+        A form that is not called as it is spelled is where its first word is.
+        """
+        tokens = self.tokens[bisect_left(self.tokens, start, key=lambda t: t.start) :]
+        end, at = tokens[0].end, 0
+        for word in form.split():
+            found = at
+            while found < len(tokens) and tokens[found].key in _PASSED_OVER and tokens[found].key != word:
+                found += 1
+            if found < len(tokens) and tokens[found].key == word:
+                end, at = tokens[found].end, found + 1
+            elif not at:
+                break
+        return Span(start, end)
+
+    def later(self, form: str, start: int, hint: str | None = None) -> UnsupportedForm:
+        """The refusal of a form whose words begin at ``start``."""
+        return UnsupportedForm(form, self.spelled(form, start), hint)
+
     def refused(self, form: str, start: int) -> BergError | UnsupportedForm:
         """The refusal of a form that was read whole from ``start``; a syntax error if more follows."""
-        span = self.span_from(start)
+        refusal = self.later(form, start)
         while self.accept(";"):
             pass
-        return UnsupportedForm(form, span) if self.at_end else self.expected((END_OF_STATEMENT,))
+        return refusal if self.at_end else self.expected((END_OF_STATEMENT,))
 
     def error(self, message: str, span: Span | None = None, hint: str | None = None) -> BergError:
         return BergError(ErrorCode.SYNTAX, message, span=span or token_span(self.token), hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bergsql.catalog.errors import Span
 from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_query
@@ -24,10 +25,10 @@ def describe(cursor: Cursor) -> Statement:
             cursor.advance()
         else:
             cursor.name("a name")
-        raise UnsupportedForm(f"DESCRIBE {what}", cursor.span_from(start))
+        raise cursor.later(f"DESCRIBE {what}", start)
     if cursor.at("TABLE") and _names_something(cursor):
         cursor.advance()
-    extended = bool(cursor.key in ("EXTENDED", "FORMATTED") and _names_something(cursor) and cursor.advance())
+    extended = cursor.key in ("EXTENDED", "FORMATTED") and _names_something(cursor) and cursor.advance()
     if at_query(cursor):
         raise UnsupportedForm("DESCRIBE of a query", cursor.token.span)
     name = cursor.name("the name of a table")
@@ -36,9 +37,13 @@ def describe(cursor: Cursor) -> Statement:
     if cursor.at("AS", "JSON"):
         raise UnsupportedForm("DESCRIBE … AS JSON", cursor.token.span)
     if cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED):
-        cursor.name("a column's name")
-        raise UnsupportedForm("DESCRIBE of one column", cursor.span_from(name.span.end))
-    return Describe(name, extended)
+        column = cursor.name("a column's name")
+        raise UnsupportedForm("DESCRIBE of one column", column.span)
+    if extended:
+        cursor.expect_end()
+        form = f"DESCRIBE {extended.key}"
+        raise UnsupportedForm(form, Span(start, extended.end), "DESCRIBE t; lists the columns.")
+    return Describe(name)
 
 
 def _names_something(cursor: Cursor) -> bool:

@@ -41,12 +41,12 @@ def analyze(cursor: Cursor) -> NoReturn:
     cursor.expect("ANALYZE")
     cursor.expect_any("TABLE", "TABLES")
     if not cursor.accept_any("FROM", "IN") and cursor.at("COMPUTE"):
-        raise UnsupportedForm("ANALYZE TABLES", cursor.span_from(start))
+        raise cursor.later("ANALYZE TABLES", start)
     cursor.name("the name of a table")
     if cursor.accept("PARTITION"):
         cursor.list_of(lambda: parse_expression(cursor))
     cursor.expect("COMPUTE", "STATISTICS")
-    raise UnsupportedForm("ANALYZE TABLE", cursor.span_from(start))
+    raise cursor.later("ANALYZE TABLE", start)
 
 
 def add(cursor: Cursor) -> NoReturn:
@@ -69,7 +69,7 @@ def _resource(cursor: Cursor, verb: str) -> NoReturn:
     cursor.expect(verb)
     what = cursor.expect_any("JAR", "JARS", "FILE", "FILES", "ARCHIVE", "ARCHIVES")
     hint = "bergsql runs without a JVM: it has no use for jars." if what.startswith("JAR") else None
-    raise UnsupportedForm(f"{verb} {what}", cursor.span_from(start), hint)
+    raise cursor.later(f"{verb} {what}", start, hint)
 
 
 def load(cursor: Cursor) -> NoReturn:
@@ -77,7 +77,7 @@ def load(cursor: Cursor) -> NoReturn:
     start = cursor.token.start
     cursor.expect("LOAD")
     if cursor.expect_any("MODULE", "DATA") == "DATA":
-        raise UnsupportedForm("LOAD DATA", cursor.span_from(start))
+        raise cursor.later("LOAD DATA", start)
     cursor.identifier("the name of a module")
     if cursor.accept("WITH"):
         cursor.options()

@@ -231,7 +231,9 @@ def _parse(cursor: Cursor, stop: int, into: type[exp.Expr] | None) -> tuple[exp.
     except ParseError as error:
         raise _syntax_error(error, tokens, cursor.text) from None
     except RecursionError:
-        raise BergError(ErrorCode.SYNTAX, "This is nested too deeply.", span=whole) from None
+        from bergsql.engine.sql.depth import too_deep
+
+        raise too_deep("This", whole, ErrorCode.SYNTAX) from None
 
 
 def _select_all(tokens: list[GlotToken]) -> list[GlotToken]:

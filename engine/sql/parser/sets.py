@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import Cursor
 from bergsql.engine.sql.parser.insert import insert
 
 _SET_FORM = "A statement set"
@@ -34,12 +34,12 @@ def begin(cursor: Cursor) -> NoReturn:
     cursor.expect("BEGIN")
     if cursor.ends() or cursor.at("TRANSACTION"):
         cursor.accept("TRANSACTION")
-        raise UnsupportedForm("A transaction", cursor.span_from(start))
+        raise cursor.later("A transaction", start)
     if cursor.accept("STATEMENT"):
         cursor.expect("SET", ";")
         _inserts(cursor)
         raise cursor.refused(_SET_FORM, start)
-    raise UnsupportedForm("A BEGIN … END block", cursor.span_from(start))
+    raise cursor.later("A BEGIN … END block", start)
 
 
 def execute(cursor: Cursor) -> NoReturn:
@@ -61,7 +61,7 @@ def execute(cursor: Cursor) -> NoReturn:
         form = "EXECUTE SELECT"
     else:
         raise cursor.expected(("STATEMENT SET", "PLAN", "INSERT", "SELECT", "IMMEDIATE"))
-    raise UnsupportedForm(form, cursor.span_from(start))
+    raise cursor.later(form, start)
 
 
 def compile_plan(cursor: Cursor) -> NoReturn:

@@ -71,7 +71,7 @@ def _show_create(cursor: Cursor, start: int) -> Statement:
     if not what:
         raise cursor.expected(("TABLE", "CATALOG", "DATABASE", "VIEW"))
     cursor.name("a name")
-    raise UnsupportedForm(f"SHOW CREATE {what}", cursor.span_from(start))
+    raise cursor.later(f"SHOW CREATE {what}", start)
 
 
 def _properties(cursor: Cursor) -> ShowTableProperties:
@@ -88,14 +88,14 @@ def _later(cursor: Cursor, start: int) -> BergError | UnsupportedForm:
     if not prefix and cursor.accept("TABLE"):
         cursor.expect("EXTENDED")
         _rest_of_show(cursor)
-        return UnsupportedForm("SHOW TABLE EXTENDED", cursor.span_from(start))
+        return cursor.later("SHOW TABLE EXTENDED", start)
     if prefix == "MATERIALIZED" and cursor.accept("TABLES"):
-        return UnsupportedForm("SHOW MATERIALIZED TABLES", cursor.span_from(start))
+        return cursor.later("SHOW MATERIALIZED TABLES", start)
     what = cursor.accept_any(*_LATER)
     if not what:
         return cursor.expected(_WORDS)
     _rest_of_show(cursor)
-    return UnsupportedForm(f"SHOW {prefix + ' ' if prefix else ''}{what}", cursor.span_from(start))
+    return cursor.later(f"SHOW {prefix + ' ' if prefix else ''}{what}", start)
 
 
 def _rest_of_show(cursor: Cursor) -> None:

@@ -113,7 +113,6 @@ class ShowTables(Statement):
 @dataclass(frozen=True, slots=True)
 class Describe(Statement):
     name: Name
-    extended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
