@@ -90,6 +90,26 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """
     from difflib import get_close_matches
 
+    folded = word.casefold()
     by_folded = {k.casefold(): k for k in known}
-    near = get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
-    return f"Did you mean '{by_folded[near[0]]}'?" if near else None
+    for near in get_close_matches(folded, by_folded, n=3, cutoff=0.6):
+        if _is_near(folded, near):
+            return f"Did you mean '{by_folded[near]}'?"
+    return None
+
+
+def _is_near(word: str, known: str) -> bool:
+    """Whether one may be a slip for the other, though they are short: few letters are easily alike."""
+    shorter = min(len(word), len(known))
+    if sorted(word) == sorted(known) or shorter > _SHORT:
+        return True
+    from difflib import SequenceMatcher
+
+    apart = abs(len(word) - len(known))
+    return apart <= (1 if shorter < _SHORT else 2) and SequenceMatcher(None, known, word).ratio() > _BAR
+
+
+_SHORT = 5
+"""Letters of a short word."""
+_BAR = 0.7
+"""How much alike short words must be; two of three letters are not enough."""

@@ -71,8 +71,7 @@ def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None
 def _flink_kind(options: Mapping[str, str]) -> str:
     given = options.get("type")
     if given is None:
-        near = did_you_mean("type", options)
-        raise BergError(ErrorCode.OPTION, "A catalog needs the option 'type'.", hint=near or "Write 'type'='iceberg'.")
+        raise _lack("A catalog", "type", options, "Write 'type'='iceberg'.")
     if given == "generic_in_memory":
         raise not_supported("The catalog type 'generic_in_memory'", hint="default_catalog is there without being made.")
     if given in ("hive", "jdbc", "paimon", "delta-catalog", "hudi"):
@@ -101,10 +100,14 @@ def _kind_of(options: Mapping[str, str], kind: str | None, key: str) -> str:
             return "hadoop"
         raise not_supported(f"The catalog class {impl} ('catalog-impl')")
     if kind is None:
-        near = did_you_mean(key, [k for k in options if k not in ("type", "warehouse")])
-        raise BergError(
-            ErrorCode.OPTION,
-            f"An Iceberg catalog needs the option '{key}'.",
-            hint=near or f"Write '{key}'='hadoop' for tables in directories.",
-        )
+        raise _lack("An Iceberg catalog", key, options, f"Write '{key}'='hadoop' for tables in directories.")
     return kind.casefold()
+
+
+def _lack(what: str, key: str, options: Mapping[str, str], hint: str) -> BergError:
+    """The error for options without ``key``: an unknown one that is spelled like it is the fault, if there is one."""
+    for given in options:
+        near = did_you_mean(given, [key])
+        if near and not any(spec.matches(given) for spec in HADOOP_OPTIONS):
+            return BergError(ErrorCode.OPTION, f"{what} has no option '{given}'.", hint=near)
+    return BergError(ErrorCode.OPTION, f"{what} needs the option '{key}'.", hint=hint)

@@ -51,12 +51,15 @@ def test_sparks_form(tmp_path: Path) -> None:
     ("options", "code", "says", "hint"),
     [
         ({}, "OPTION", "A catalog needs the option 'type'.", "Write 'type'='iceberg'."),
-        ({"typ": "iceberg"}, "OPTION", "A catalog needs the option 'type'.", "Did you mean 'typ'?"),
+        ({"typ": "iceberg"}, "OPTION", "A catalog has no option 'typ'.", "Did you mean 'type'?"),
         ({"type": "icberg"}, "OPTION", "There is no catalog type 'icberg'.", "Did you mean 'iceberg'?"),
         ({"type": "generic_in_memory"}, "UNSUPPORTED", "'generic_in_memory' is not supported yet", "default_catalog"),
         ({"type": "jdbc"}, "UNSUPPORTED", "'jdbc' is not supported yet", "Write 'type'='iceberg'."),
         ({"type": "iceberg"}, "OPTION", "needs the option 'catalog-type'", "'catalog-type'='hadoop'"),
-        ({"type": "iceberg", "catalog-typ": "hadoop"}, "OPTION", "needs the option 'catalog-type'", "catalog-typ"),
+        (
+            {"type": "iceberg", "catalog-typ": "hadoop"},
+            *("OPTION", "An Iceberg catalog has no option 'catalog-typ'.", "Did you mean 'catalog-type'?"),
+        ),
         ({**HADOOP, "catalog-type": "hadop"}, "OPTION", "There is no catalog type 'hadop'", "Did you mean 'hadoop'?"),
         ({**HADOOP, "catalog-type": "hive"}, "UNSUPPORTED", "The catalog type 'hive' is not supported yet", "hadoop"),
         ({**HADOOP, "catalog-type": "rest"}, "UNSUPPORTED", "The catalog type 'rest' is not supported yet", "hadoop"),
