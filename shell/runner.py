@@ -40,7 +40,7 @@ class Runner:
     def run(self, statement: SourceStatement, source: Source, *, announce: bool = True) -> ExitCode:
         """Run a statement or a command of the client.
 
-        :param announce: say that a statement succeeded which has nothing else to show.
+        :param announce: tell what a statement has to say beside its result, and that it succeeded.
         :raises Quit: for QUIT.
         :raises OutputError: when the result cannot be written.
         """
@@ -95,8 +95,9 @@ class Runner:
                 self._bar.stop()
 
     def _show(self, result: Result, started: float, announce: bool) -> None:
-        for message in result.messages:
-            self.screen.info(message)
+        if announce:
+            for message in result.messages:
+                self.screen.info(message)
         if result.columns:
             self._layout(result, self.screen.out, self._view(started))
         elif result.kind is ResultKind.OK and announce:

@@ -150,6 +150,11 @@ def _make_from_query(
     return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
 
 
+_FOR_THE_SESSION = (
+    "The definition of a table with a connector lasts as long as the session; an init file (-i) makes it anew."
+)
+
+
 def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:
     """A connector table is only its definition, kept for the session in ``default_catalog``."""
     from bergsql.catalog.default import DefaultCatalog
@@ -166,4 +171,4 @@ def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.O
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
     name.catalog.put_definition(name.ident, statement)
-    return ok()
+    return ok(_FOR_THE_SESSION)

@@ -74,7 +74,10 @@ def test_quiet_is_for_notes_not_for_results_or_errors(berg: Berg) -> None:
 
 
 def test_an_init_file_announces_nothing_but_failures(berg: Berg) -> None:
-    init = written(berg, "init.sql", "CREATE TABLE t (n INT);\n  SELECT * FROM\n nope;\nCREATE TABLE u (n INT);")
+    define = "CREATE TABLE k (n INT) WITH ('connector'='kafka');"
+    init = written(
+        berg, "init.sql", f"CREATE TABLE t (n INT);{define}\n  SELECT * FROM\n nope;\nCREATE TABLE u (n INT);"
+    )
     done = berg.run("-i", init, "-e", "SELECT 1")
     assert (done.code, done.out) == (1, "")
     assert "[INFO]" not in done.err
