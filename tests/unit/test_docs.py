@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 from pathlib import Path
@@ -9,8 +10,12 @@ from types import ModuleType
 
 import pytest
 
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser import parse
+from bergsql.engine.sql.statements import Unsupported
 from tests.support.berg import Berg
 from tests.support.shared import ROOT
+from tests.unit.test_sql_unsupported import FORMS
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
@@ -33,6 +38,38 @@ def test_the_settings_page_is_that_of_the_code() -> None:
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
         assert "://" in target or (document.parent / target).exists(), target
+
+
+def refused_forms() -> set[str]:
+    """The names that stand as they are in the parser's refusals."""
+    found = set()
+    for path in sorted((ROOT / "engine" / "sql" / "parser").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+                continue
+            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if called in ("UnsupportedForm", "Unsupported", "later", "refused", "_Refused"):
+                found.add(str(node.args[0].value).removeprefix("ALTER TABLE … "))
+    return found
+
+
+def test_what_is_refused_is_in_the_list() -> None:
+    page = " ".join((ROOT / "docs" / "not-yet.md").read_text(encoding="utf-8").split())
+    forms = refused_forms()
+    assert {"MERGE INTO", "ALTER COLUMN", "STOP JOB", "MATCH_RECOGNIZE"} <= forms
+    assert [form for form in sorted(forms) if form not in page] == []
+
+
+@pytest.mark.parametrize("sql", FORMS)
+def test_every_word_of_a_refused_form_is_in_the_list(sql: str) -> None:
+    statement = parse(sql, Flavour.FLINK)
+    assert isinstance(statement, Unsupported)
+    page = set(re.findall(r"\w+", (ROOT / "docs" / "not-yet.md").read_text(encoding="utf-8")))
+    assert set(re.findall(r"[A-Z_]{2,}", statement.form)) - page - {"FULL", "USER"} == set()
+
+
+def test_the_readme_leads_to_the_list() -> None:
+    assert "(docs/not-yet.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_quick_start_runs_twice(berg: Berg) -> None:
