@@ -79,16 +79,8 @@ def _key(steps: Steps, transform: Transform, value: str, t: IcebergType) -> Part
             return PartitionKey(steps.add(f"({_hash(steps, value, t)} & {0x7FFFFFFF}) % {transform.width}"), int)
         case TransformKind.TRUNCATE:
             return _truncate(steps, value, t, transform.width)
-        case TransformKind.YEAR:
-            return PartitionKey(steps.add(f"year({_moment(value, t)}) - 1970"), int)
-        case TransformKind.MONTH:
-            moment = steps.add(_moment(value, t))
-            return PartitionKey(steps.add(f"(year({moment}) - 1970) * 12 + month({moment}) - 1"), int)
-        case TransformKind.DAY:
-            return PartitionKey(steps.add(_identity(f"CAST({_moment(value, t)} AS DATE)", DateType())), int)
-        case TransformKind.HOUR:
-            micros = steps.add(_micros(value, t))
-            return PartitionKey(steps.add(_floor_divided(micros, _MICROS_AN_HOUR)), int)
+        case TransformKind.YEAR | TransformKind.MONTH | TransformKind.DAY | TransformKind.HOUR:
+            return PartitionKey(steps.add(units_since_1970(transform.kind, value, t)), int)
         case TransformKind.VOID:
             return PartitionKey(steps.add("CAST(NULL AS INTEGER)"), int)
         case _:
@@ -139,6 +131,23 @@ def _decoder(t: IcebergType) -> Callable[[str], object]:
 # --- times ------------------------------------------------------------------------------------------------------------
 
 
+def units_since_1970(unit: TransformKind, value: str, t: IcebergType) -> str:
+    """SQL of the whole years, months, days or hours since 1970 at a date or timestamp, in UTC.
+
+    ``value`` is named several times in it.
+    """
+    moment = _moment(value, t)
+    match unit:
+        case TransformKind.YEAR:
+            return f"year({moment}) - 1970"
+        case TransformKind.MONTH:
+            return f"(year({moment}) - 1970) * 12 + month({moment}) - 1"
+        case TransformKind.DAY:
+            return _identity(f"CAST({moment} AS DATE)", DateType())
+        case _:
+            return _floor_divided(_micros(value, t), _MICROS_AN_HOUR)
+
+
 def _moment(value: str, t: IcebergType) -> str:
     """SQL of a date, or of a timestamp without time zone, in UTC."""
     return value if isinstance(t, DateType | TimestampType) else f"make_timestamp({_micros(value, t)})"
@@ -164,26 +173,29 @@ def _truncate(steps: Steps, value: str, t: IcebergType, width: int) -> Partition
         case BinaryType():
             return PartitionKey(steps.add(f"hex(({value})[1:{width}])"), bytes.fromhex)
         case DecimalType(scale=scale):
-            number = steps.add(_unscaled(value))
-            return PartitionKey(steps.add(_floored(number, width)), lambda text: decimal_of(int(text), scale))
+            number = steps.add(unscaled(value))
+            return PartitionKey(steps.add(floored(number, width)), lambda text: decimal_of(int(text), scale))
         case IntegerType() | LongType():
             # Wider than the column: the multiple below the least number may lie outside the column's own type.
             number = steps.add(f"CAST({value} AS HUGEINT)")
             bits = 32 if isinstance(t, IntegerType) else 64
-            return PartitionKey(steps.add(_floored(number, width, bits)), lambda text: wrapped(int(text), bits))
+            return PartitionKey(steps.add(floored(number, width, bits)), lambda text: wrapped(int(text), bits))
         case _:
             raise not_supported(f"Truncating {t}")
 
 
-def _floored(number: str, width: int, bits: int = 128) -> str:
-    """SQL of the multiple of ``width`` below a HUGEINT, as Java computes it with numbers of so many bits."""
+def floored(number: str, width: int, bits: int = 128) -> str:
+    """SQL of the multiple of ``width`` below a HUGEINT, as Java computes it with numbers of so many bits.
+
+    ``number`` is named several times in it. The multiple below the least number lies outside of its bits.
+    """
     above = f"({number} % {width}) + {width}"
     if 2 * width > 1 << (bits - 1):
         above = f"{above} - CASE WHEN {above} >= {1 << (bits - 1)} THEN {1 << bits} ELSE 0 END"
     return f"{number} - ({above}) % {width}"
 
 
-def _unscaled(value: str) -> str:
+def unscaled(value: str) -> str:
     """SQL of a decimal's digits as a whole number; by its text, because shifting the point could overflow."""
     return f"CAST(replace(CAST({value} AS VARCHAR), '.', '') AS HUGEINT)"
 
@@ -201,7 +213,7 @@ def _hash(steps: Steps, value: str, t: IcebergType) -> str:
         case UUIDType():
             return hash_of_uuid(steps, value)
         case DecimalType(precision=precision):
-            return hash_of_number(steps, _unscaled(value), 2 if precision <= 18 else 4)
+            return hash_of_number(steps, unscaled(value), 2 if precision <= 18 else 4)
         case _ if isinstance(t, _TIMESTAMPS):
             return hash_of_long(steps, _micros(value, t))
         case _:

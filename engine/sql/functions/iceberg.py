@@ -6,40 +6,44 @@ import itertools
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.metadata.transforms import bucket
+from bergsql.catalog.metadata.transforms import TransformKind, bucket
 from bergsql.engine.plan.bound import DATE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import BINARIES, INTEGERS, STAMPS, TEXTS
-from bergsql.engine.plan.integers import SQL_NAMES
+from bergsql.engine.plan.integers import BITS, wrapped
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar
-from bergsql.engine.sql.type_names import to_iceberg
+from bergsql.engine.sql.type_names import duckdb_name, to_iceberg
 from bergsql.engine.sql.types import DataType, Kind
-from bergsql.engine.table.partition_sql import Partitioned, with_partition_keys
+from bergsql.engine.table.partition_sql import Partitioned, floored, units_since_1970, unscaled, with_partition_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bergsql.catalog.metadata.types import IcebergType
     from bergsql.engine.plan.context import Context
 
 ICEBERG_VERSION = "1.10.2"
 """The version of the Iceberg library whose behaviour is followed."""
 
 
-def _moment(bound: Bound) -> str:
-    """A date or a timestamp on UTC's clock: transforms know no session time zone."""
-    return f"timezone('UTC', {bound.sql})" if bound.type.kind is Kind.TIMESTAMP_LTZ else bound.sql
+def _iceberg_type(value: Bound) -> IcebergType:
+    return to_iceberg(value.type, itertools.count(1), 3)
 
 
-def _time(name: str, of_date: str | None, template: str) -> Callable[[list[Bound], Context], str]:
+def _units(unit: TransformKind) -> Callable[[list[Bound], Context], str]:
+    """YEARS, MONTHS, DAYS and HOURS since 1970, in UTC: transforms know no session time zone."""
+
     def made(arguments: list[Bound], context: Context) -> str:
         value = arguments[0]
+        whole_days = unit is not TransformKind.HOUR
         if value.type.kind is Kind.NULL:
-            return "NULL"
-        allowed = (*STAMPS, *((Kind.DATE,) if of_date else ()))
-        if value.type.kind not in allowed:
-            raise _wrong(name, value, "a timestamp" if of_date is None else "a date or a timestamp")
-        return let(_moment(value), template.format)
+            return f"CAST(NULL AS {'DATE' if unit is TransformKind.DAY else 'INTEGER'})"
+        if value.type.kind not in (*STAMPS, *((Kind.DATE,) if whole_days else ())):
+            raise _wrong(f"{unit.value}s", value, "a date or a timestamp" if whole_days else "a timestamp")
+        number = let(value.sql, lambda v: units_since_1970(unit, v, _iceberg_type(value)))
+        whole = f"CAST({number} AS INTEGER)"
+        return f"(DATE '1970-01-01' + {whole})" if unit is TransformKind.DAY else whole
 
     return made
 
@@ -65,18 +69,14 @@ def _truncate(arguments: list[Bound], context: Context) -> Bound:
     if kind in BINARIES:
         return Bound(f"({value.sql})[1:{width}]", DataType(Kind.BYTES), "")
     if kind in INTEGERS:
-        sql = let(value.sql, lambda v: f"({v} - (({v} % {width}) + {width}) % {width})")
-        return Bound(f"CAST({sql} AS {SQL_NAMES[kind]})", value.type, "")
+        bits = max(BITS[kind], 32)  # narrower integers are Iceberg's int
+        cut = let(f"CAST({value.sql} AS HUGEINT)", lambda n: floored(n, width, bits))
+        return Bound(wrapped(cut, kind), value.type, "")
     if kind is Kind.DECIMAL:
         scale = value.type.scale or 0
-        wide = f"DECIMAL(38,{scale})"
-        unit = f"CAST({width} * CAST(1e-{scale} AS {wide}) AS {wide})" if scale else str(width)
-
-        def cut(v: str) -> str:
-            rest = f"CAST((({v} % {unit}) + {unit}) % {unit} AS {wide})"
-            return f"CAST({v} - {rest} AS DECIMAL({value.type.precision},{scale}))"
-
-        return Bound(let(value.sql, cut), value.type, "")
+        cut = let(unscaled(value.sql), lambda n: floored(n, width))
+        unit = f" * CAST(1e-{scale} AS DECIMAL({scale},{scale}))" if scale else ""
+        return Bound(f"TRY_CAST(CAST({cut} AS DECIMAL(38,0)){unit} AS {duckdb_name(value.type)})", value.type, "")
     raise _wrong("truncate", value, "a whole number, a decimal, text or bytes")
 
 
@@ -91,25 +91,17 @@ def _bucket(arguments: list[Bound], context: Context) -> Bound:
     if value.type.kind not in (*INTEGERS, *STAMPS, *TEXTS, *BINARIES, Kind.DATE, Kind.TIME, Kind.DECIMAL, Kind.UUID):
         raise _wrong("bucket", value, "a whole number, a decimal, a date, a timestamp, text or bytes")
     # The hash takes dozens of steps, each used several times: columns of nested subqueries, as a writer computes it.
-    part = Partitioned(bucket(count), "v", to_iceberg(value.type, itertools.count(1), 3))
+    part = Partitioned(bucket(count), "v", _iceberg_type(value))
     source, (key,) = with_partition_keys(f"(SELECT {value.sql} AS v)", [part], "h_")
     return Bound(f"(SELECT CAST({key.column} AS INTEGER) FROM {source})", INT, "", value.nullable)
 
 
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("system.iceberg_version", "fs", "", STRING, f"'{ICEBERG_VERSION}'"),
-    Scalar("system.years system.year", "fs", "a", INT, _time("years", "date", "CAST(year({0}) - 1970 AS INTEGER)")),
-    Scalar(
-        "system.months system.month",
-        "fs",
-        "a",
-        INT,
-        _time("months", "date", "CAST((year({0}) - 1970) * 12 + month({0}) - 1 AS INTEGER)"),
-    ),
-    Scalar("system.days system.day", "fs", "a", DATE, _time("days", "date", "CAST({0} AS DATE)")),
-    Scalar(
-        "system.hours system.hour", "fs", "a", INT, _time("hours", None, "CAST(floor(epoch({0}) / 3600) AS INTEGER)")
-    ),
+    Scalar("system.years system.year", "fs", "a", INT, _units(TransformKind.YEAR)),
+    Scalar("system.months system.month", "fs", "a", INT, _units(TransformKind.MONTH)),
+    Scalar("system.days system.day", "fs", "a", DATE, _units(TransformKind.DAY)),
+    Scalar("system.hours system.hour", "fs", "a", INT, _units(TransformKind.HOUR)),
     Scalar("system.bucket", "fs", "ia", INT, _bucket),
     Scalar("system.truncate", "fs", "ia", STRING, _truncate),
 )
