@@ -27,7 +27,6 @@ class _Around:
     def __init__(self) -> None:
         self.distinct = False
         self.order: list[str] = []
-        self.order_text = ""
         self.ignore_nulls = False
         self.conditions: list[str] = []
         self.filter_text = ""
@@ -211,9 +210,7 @@ def _bind_around(node: exp.Expr, context: Context, over: exp.Expr | None, around
 
 
 def _add_order(order: exp.Expr, context: Context, around: _Around) -> None:
-    keys = [order_key(o, context) for o in order.expressions]
-    around.order = [sql for sql, _ in keys]
-    around.order_text = ", ".join(text for _, text in keys)
+    around.order = [order_key(o, context)[0] for o in order.expressions]
 
 
 def order_key(node: exp.Expr, context: Context, bound: Bound | None = None) -> tuple[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, Bound
 from bergsql.engine.plan.casts import coerce, convert, type_text
@@ -239,7 +238,3 @@ def bind_bit_not(node: exp.Expr, context: Context) -> Bound:
     if operand.type.kind not in INTEGERS:
         raise type_error(f"'~' does not work on {type_text(operand.type, context.flavour)}.", span_of(node))
     return Bound.of(f"(~ {operand.sql})", operand.type, f"(~ {operand.text})", operand)
-
-
-def zero_division(span: Span | None) -> BergError:
-    return BergError(ErrorCode.EXECUTION, DIVISION_BY_ZERO, span=span)

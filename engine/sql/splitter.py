@@ -1,6 +1,7 @@
 """A script to its statements: the only place that knows where a statement ends.
 
-Tokens are counted, never characters: a ``;`` in a string, an identifier or a comment ends nothing. A statement set
+It looks only at what can hide or open something (quotes, comments, a few words): a ``;`` in a string, an identifier or
+a comment ends nothing. A statement set
 (``EXECUTE STATEMENT SET BEGIN …; …; END;``, ``BEGIN STATEMENT SET; …; END;``) and a ``BEGIN … END`` block are one
 statement. Text may come in pieces, such as a prompt's lines: what has been read is not read again.
 """
@@ -282,8 +283,3 @@ class Splitter:
                 setattr(self, name, value - keep)
 
     _opened = 0
-
-
-def is_complete(text: str, flavour: Flavour) -> bool:
-    """See :meth:`Splitter.is_complete`."""
-    return Splitter.is_complete(text, flavour)

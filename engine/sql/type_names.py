@@ -1,4 +1,4 @@
-"""One table of types: what each is called in Flink, Spark, Iceberg, DuckDB and Arrow, and the ways between them."""
+"""One table of types: what each is called in Flink, Spark, Iceberg and DuckDB, and the ways between them."""
 
 from __future__ import annotations
 
@@ -20,47 +20,38 @@ class Names(NamedTuple):
     spark: str
     iceberg: str | None
     duckdb: str
-    arrow: str
 
 
 TYPES: dict[Kind, Names] = {
-    Kind.BOOLEAN: Names("BOOLEAN", "boolean", "boolean", "BOOLEAN", "bool"),
-    Kind.TINYINT: Names("TINYINT", "tinyint", "int", "TINYINT", "int8"),
-    Kind.SMALLINT: Names("SMALLINT", "smallint", "int", "SMALLINT", "int16"),
-    Kind.INT: Names("INT", "int", "int", "INTEGER", "int32"),
-    Kind.BIGINT: Names("BIGINT", "bigint", "long", "BIGINT", "int64"),
-    Kind.HUGEINT: Names("DECIMAL(38, 0)", "decimal(38,0)", "decimal(38, 0)", "HUGEINT", "decimal128(38, 0)"),
-    Kind.FLOAT: Names("FLOAT", "float", "float", "FLOAT", "float32"),
-    Kind.DOUBLE: Names("DOUBLE", "double", "double", "DOUBLE", "float64"),
-    Kind.DECIMAL: Names(
-        "DECIMAL({p}, {s})", "decimal({p},{s})", "decimal({p}, {s})", "DECIMAL({p},{s})", "decimal128({p}, {s})"
-    ),
-    Kind.CHAR: Names("CHAR({p})", "char({p})", "string", "VARCHAR", "string"),
-    Kind.VARCHAR: Names("VARCHAR({p})", "varchar({p})", "string", "VARCHAR", "string"),
-    Kind.STRING: Names("STRING", "string", "string", "VARCHAR", "string"),
-    Kind.BINARY: Names("BINARY({p})", "binary", "fixed[{p}]", "BLOB", "fixed_size_binary[{p}]"),
-    Kind.BYTES: Names("BYTES", "binary", "binary", "BLOB", "binary"),
-    Kind.DATE: Names("DATE", "date", "date", "DATE", "date32"),
-    Kind.TIME: Names("TIME({p})", "time({p})", "time", "TIME", "time64[us]"),
-    Kind.TIMESTAMP: Names("TIMESTAMP({p})", "timestamp_ntz", "timestamp", "TIMESTAMP", "timestamp[us]"),
-    Kind.TIMESTAMP_LTZ: Names(
-        "TIMESTAMP_LTZ({p})", "timestamp", "timestamptz", "TIMESTAMP WITH TIME ZONE", "timestamp[us, tz=UTC]"
-    ),
-    Kind.INTERVAL_YEAR_MONTH: Names(
-        "INTERVAL YEAR TO MONTH", "interval year to month", None, "INTERVAL", "month_day_nano_interval"
-    ),
-    Kind.INTERVAL_DAY_TIME: Names(
-        "INTERVAL DAY TO SECOND", "interval day to second", None, "INTERVAL", "month_day_nano_interval"
-    ),
-    Kind.UUID: Names("UUID", "uuid", "uuid", "UUID", "fixed_size_binary[16]"),
-    Kind.ARRAY: Names("ARRAY<{e}>", "array<{e}>", "list", "{e}[]", "list<{e}>"),
-    Kind.MAP: Names("MAP<{k}, {v}>", "map<{k},{v}>", "map", "MAP({k}, {v})", "map<{k}, {v}>"),
-    Kind.ROW: Names("ROW<{f}>", "struct<{f}>", "struct", "STRUCT({f})", "struct<{f}>"),
-    Kind.MULTISET: Names("MULTISET<{e}>", "map<{e},int>", None, "MAP({e}, INTEGER)", "map<{e}, int32>"),
-    Kind.VARIANT: Names("VARIANT", "variant", "variant", "VARIANT", "binary"),
-    Kind.GEOMETRY: Names("GEOMETRY", "geometry", "geometry", "GEOMETRY", "binary"),
-    Kind.GEOGRAPHY: Names("GEOGRAPHY", "geography", "geography", "GEOMETRY", "binary"),
-    Kind.NULL: Names("NULL", "void", "unknown", '"NULL"', "null"),
+    Kind.BOOLEAN: Names("BOOLEAN", "boolean", "boolean", "BOOLEAN"),
+    Kind.TINYINT: Names("TINYINT", "tinyint", "int", "TINYINT"),
+    Kind.SMALLINT: Names("SMALLINT", "smallint", "int", "SMALLINT"),
+    Kind.INT: Names("INT", "int", "int", "INTEGER"),
+    Kind.BIGINT: Names("BIGINT", "bigint", "long", "BIGINT"),
+    Kind.HUGEINT: Names("DECIMAL(38, 0)", "decimal(38,0)", "decimal(38, 0)", "HUGEINT"),
+    Kind.FLOAT: Names("FLOAT", "float", "float", "FLOAT"),
+    Kind.DOUBLE: Names("DOUBLE", "double", "double", "DOUBLE"),
+    Kind.DECIMAL: Names("DECIMAL({p}, {s})", "decimal({p},{s})", "decimal({p}, {s})", "DECIMAL({p},{s})"),
+    Kind.CHAR: Names("CHAR({p})", "char({p})", "string", "VARCHAR"),
+    Kind.VARCHAR: Names("VARCHAR({p})", "varchar({p})", "string", "VARCHAR"),
+    Kind.STRING: Names("STRING", "string", "string", "VARCHAR"),
+    Kind.BINARY: Names("BINARY({p})", "binary", "fixed[{p}]", "BLOB"),
+    Kind.BYTES: Names("BYTES", "binary", "binary", "BLOB"),
+    Kind.DATE: Names("DATE", "date", "date", "DATE"),
+    Kind.TIME: Names("TIME({p})", "time({p})", "time", "TIME"),
+    Kind.TIMESTAMP: Names("TIMESTAMP({p})", "timestamp_ntz", "timestamp", "TIMESTAMP"),
+    Kind.TIMESTAMP_LTZ: Names("TIMESTAMP_LTZ({p})", "timestamp", "timestamptz", "TIMESTAMP WITH TIME ZONE"),
+    Kind.INTERVAL_YEAR_MONTH: Names("INTERVAL YEAR TO MONTH", "interval year to month", None, "INTERVAL"),
+    Kind.INTERVAL_DAY_TIME: Names("INTERVAL DAY TO SECOND", "interval day to second", None, "INTERVAL"),
+    Kind.UUID: Names("UUID", "uuid", "uuid", "UUID"),
+    Kind.ARRAY: Names("ARRAY<{e}>", "array<{e}>", "list", "{e}[]"),
+    Kind.MAP: Names("MAP<{k}, {v}>", "map<{k},{v}>", "map", "MAP({k}, {v})"),
+    Kind.ROW: Names("ROW<{f}>", "struct<{f}>", "struct", "STRUCT({f})"),
+    Kind.MULTISET: Names("MULTISET<{e}>", "map<{e},int>", None, "MAP({e}, INTEGER)"),
+    Kind.VARIANT: Names("VARIANT", "variant", "variant", "VARIANT"),
+    Kind.GEOMETRY: Names("GEOMETRY", "geometry", "geometry", "GEOMETRY"),
+    Kind.GEOGRAPHY: Names("GEOGRAPHY", "geography", "geography", "GEOMETRY"),
+    Kind.NULL: Names("NULL", "void", "unknown", '"NULL"'),
 }
 
 _DEFAULT_PRECISION = {Kind.DECIMAL: 10, Kind.CHAR: 1, Kind.BINARY: 1, Kind.TIME: 0, Kind.VARCHAR: 2_147_483_647}
@@ -161,52 +152,6 @@ def duckdb_name(type_: DataType) -> str:
 
 
 _NANO_DUCKDB = {Kind.TIME: "TIME_NS", Kind.TIMESTAMP: "TIMESTAMP_NS", Kind.TIMESTAMP_LTZ: "TIMESTAMPTZ_NS"}
-
-_FROM_DUCKDB: dict[str, DataType] = {
-    **{
-        TYPES[kind].duckdb: DataType(kind)
-        for kind in (
-            *(Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT, Kind.FLOAT, Kind.DOUBLE),
-            *(Kind.STRING, Kind.BYTES, Kind.DATE, Kind.INTERVAL_DAY_TIME, Kind.UUID, Kind.VARIANT, Kind.GEOMETRY),
-            Kind.NULL,
-        )
-    },
-    "NULL": DataType(Kind.NULL),
-    "SQLNULL": DataType(Kind.NULL),
-    "UTINYINT": DataType(Kind.SMALLINT),
-    "USMALLINT": DataType(Kind.INT),
-    "UINTEGER": DataType(Kind.BIGINT),
-    "UBIGINT": DataType(Kind.DECIMAL, 20, 0),
-    "UHUGEINT": DataType(Kind.HUGEINT),
-    "BIGNUM": DataType(Kind.STRING),
-    "BIT": DataType(Kind.STRING),
-    "JSON": DataType(Kind.STRING),
-    "TIME": DataType(Kind.TIME, _MICROS),
-    "TIME_NS": DataType(Kind.TIME, _NANOS),
-    "TIMETZ": DataType(Kind.TIME, _MICROS),
-    "TIME WITH TIME ZONE": DataType(Kind.TIME, _MICROS),
-    "TIMESTAMP": DataType(Kind.TIMESTAMP, _MICROS),
-    "TIMESTAMP_S": DataType(Kind.TIMESTAMP, 0),
-    "TIMESTAMP_MS": DataType(Kind.TIMESTAMP, 3),
-    "TIMESTAMP_US": DataType(Kind.TIMESTAMP, _MICROS),
-    "TIMESTAMP_NS": DataType(Kind.TIMESTAMP, _NANOS),
-    "TIMESTAMPTZ": DataType(Kind.TIMESTAMP_LTZ, _MICROS),
-    "TIMESTAMP WITH TIME ZONE": DataType(Kind.TIMESTAMP_LTZ, _MICROS),
-    "TIMESTAMPTZ_NS": DataType(Kind.TIMESTAMP_LTZ, _NANOS),
-}
-
-
-def from_duckdb(text: str) -> DataType:
-    """The type that DuckDB calls ``text`` (what ``typeof`` and cursor descriptions give); ENUM and UNION are strings.
-
-    Raises UNSUPPORTED, naming the type, when it has no place here.
-    """
-    found = _FROM_DUCKDB.get(text)
-    if found is not None:
-        return found
-    from bergsql.engine.sql.duckdb_types import read_type
-
-    return read_type(text, _FROM_DUCKDB)
 
 
 # --- Iceberg ---------------------------------------------------------------------------------------------------------

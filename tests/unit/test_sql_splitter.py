@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.splitter import SourceStatement, Splitter, is_complete
+from bergsql.engine.sql.splitter import SourceStatement, Splitter
 
 FLINK, SPARK = Flavour.FLINK, Flavour.SPARK
 
@@ -86,8 +86,8 @@ def test_a_block_is_one_statement(block: str) -> None:
     ended = block.removesuffix(" /* e */")
     assert texts(f"select 0; {block}; select 1;") == ["select 0", ended, "select 1"]
     assert texts(iter(f"{block};x")) == [ended, "x"]
-    assert not is_complete(block, FLINK)
-    assert is_complete(block + ";", FLINK)
+    assert not Splitter.is_complete(block, FLINK)
+    assert Splitter.is_complete(block + ";", FLINK)
 
 
 def test_a_lone_begin_is_a_statement() -> None:
@@ -144,7 +144,7 @@ def test_what_is_never_closed_is_kept_whole_for_the_lexer(script: str) -> None:
     ],
 )
 def test_is_complete(text: str, complete: bool) -> None:
-    assert is_complete(text, FLINK) is complete
+    assert Splitter.is_complete(text, FLINK) is complete
     assert Splitter.is_complete(text, SPARK) is complete
 
 

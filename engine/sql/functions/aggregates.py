@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan import integers
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, Bound
-from bergsql.engine.plan.coercion import FLOATS, INTEGERS, NUMBERS, bounded
+from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, STRING, Bound
+from bergsql.engine.plan.coercion import INTEGERS, NUMBERS, bounded
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Aggregate, Function
 from bergsql.engine.sql.types import DataType, Kind
@@ -186,14 +186,6 @@ def _extreme(duck: str) -> Callable[[Call, list[Bound], Context], str]:
     return made
 
 
-def _grouping_type(arguments: Sequence[Bound]) -> DataType:
-    return BIGINT if not arguments else DataType(Kind.BIGINT)
-
-
-def _float_kind(arguments: Sequence[Bound]) -> DataType:
-    return arguments[0].type if arguments[0].type.kind in FLOATS else DOUBLE
-
-
 FUNCTIONS: tuple[Function, ...] = (
     Aggregate("count", "fs", "a+", BIGINT, _count),
     Aggregate("sum", "s", "n", _spark_sum_type, _sum),
@@ -239,4 +231,3 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("grouping", "f", "a", BIGINT, _grouping),
     Aggregate("grouping_id", "fs", "a+", BIGINT, _grouping_id),
 )
-UNTYPED = NULL

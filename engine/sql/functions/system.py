@@ -1,4 +1,4 @@
-"""Functions about the session, and those that Iceberg adds to a catalog as ``system.…``."""
+"""Functions about the session: where it is, who runs it, and of what version it is."""
 
 from __future__ import annotations
 

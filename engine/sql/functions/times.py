@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -89,10 +89,6 @@ def _part(name: str, duck: str | None = None) -> Callable[[list[Bound], Context]
         return f"CAST({(duck or name + '({0})').format(_local(arguments[0]))} AS INTEGER)"
 
     return made
-
-
-def _part_type(arguments: Sequence[Bound]) -> DataType:
-    return INT
 
 
 _EXTRACT = {

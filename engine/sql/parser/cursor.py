@@ -194,14 +194,6 @@ class Cursor:
         self.index += 1
         return token.text
 
-    def text_value(self, what: str = "a string in quotes") -> str:
-        """A string, or a double-quoted text that flink lexes as an identifier."""
-        token = self.token
-        if token.kind is TokenKind.QUOTED and self.text[token.start] == '"':
-            self.index += 1
-            return token.text
-        return self.string(what)
-
     def integer(self, what: str = "a whole number") -> int:
         token = self.token
         if token.kind is not TokenKind.NUMBER or not token.text.isdigit():

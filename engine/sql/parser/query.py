@@ -78,7 +78,6 @@ from bergsql.engine.sql.statements.base import Expression, Query, TableHint
 from bergsql.engine.sql.types import DataType
 
 TYPE_META = "bergsql_type"
-QUERY_STARTS = ("SELECT", "WITH", "VALUES", "TABLE", "(", "FROM")
 
 
 class _BothFlavours(Dialect):
@@ -118,11 +117,6 @@ def declared_type(node: exp.Expr) -> DataType:
     declared = target.meta[TYPE_META]
     assert isinstance(declared, DataType)
     return declared
-
-
-def is_literal(node: exp.Expr) -> bool:
-    """Whether ``node`` was written as one literal: a number, a string, DATE '…', 1L, TRUE, NULL."""
-    return isinstance(node, (exp.Literal, exp.Boolean, exp.Null, exp.HexString)) or bool(node.meta.get("literal"))
 
 
 # --- for the statement grammars --------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from bergsql.engine.sql.statements.unsupported import Unsupported
 _HEAD = re.compile(r"SET\b(?![\w$.])", re.IGNORECASE)
 _KEY = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|([^\s='"`;][^\s=;]*)""")
 _TIME_ZONE = re.compile(r"TIME\s+ZONE\s+(.+)$", re.IGNORECASE | re.DOTALL)
-_QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"$""")
 TIME_ZONE_KEYS = {Flavour.FLINK: "table.local-time-zone", Flavour.SPARK: "spark.sql.session.timeZone"}
 
 
