@@ -11,13 +11,17 @@ from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import comment_end
 
 _VARIABLE = r"(?P<variable>\$\{(?P<name>[^{}'\"`;\n]*)\})"
-_OUTSIDE = re.compile(rf"{_VARIABLE}|--[^\n]*|(?P<block>/\*(?!\+))|(?P<quote>['\"`])")
-_INSIDE = {
-    Flavour.FLINK: {q: re.compile(rf"{_VARIABLE}|(?P<quote>{q})") for q in "'\"`"},
-    Flavour.SPARK: {
-        q: re.compile(rf"{_VARIABLE}|(?P<quote>{q})" + (r"|\\." if q != "`" else ""), re.DOTALL) for q in "'\"`"
-    },
+_OUTSIDE = {
+    Flavour.FLINK: re.compile(rf"{_VARIABLE}|--[^\n]*|(?P<block>/\*(?!\+))|(?P<quote>['\"`])"),
+    Flavour.SPARK: re.compile(rf"{_VARIABLE}|--[^\n]*|(?P<block>/\*(?!\+))|(?P<quote>(?<![\w$])[rR]['\"]|['\"`])"),
 }
+_PLAIN = {q: re.compile(rf"{_VARIABLE}|(?P<quote>{q})") for q in "'\"`"}
+_ESCAPED = {q: re.compile(rf"{_VARIABLE}|(?P<quote>{q})|\\.", re.DOTALL) for q in "'\""}
+
+
+def _inside(quote: str, flavour: Flavour) -> re.Pattern[str]:
+    """What matters between quotes: Spark's strings have escapes, but its raw ones (``r'…'``) have none."""
+    return _ESCAPED[quote] if flavour is Flavour.SPARK and quote in _ESCAPED else _PLAIN[quote[-1]]
 
 
 class Substituted:
@@ -61,7 +65,8 @@ def substitute(
     pieces: list[str] = []
     places: list[tuple[int, int, int, int]] = []
     copied = position = length = 0
-    pattern = _OUTSIDE
+    outside = _OUTSIDE[flavour]
+    pattern = outside
     while True:
         found = pattern.search(text, position)
         if found is None:
@@ -69,7 +74,7 @@ def substitute(
         position = found.end()
         kind = found.lastgroup
         if kind == "quote":
-            pattern = _INSIDE[flavour][found.group()] if pattern is _OUTSIDE else _OUTSIDE
+            pattern = _inside(found.group(), flavour) if pattern is outside else outside
         elif kind == "block":
             position = comment_end(text, found.start(), flavour)
         elif kind in ("variable", "name"):

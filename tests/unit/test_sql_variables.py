@@ -89,3 +89,17 @@ def test_offsets_lead_back(pieces: list[str]) -> None:
         place += len(value)
         original += len(piece)
     assert filled.text[place:] == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "filled"),
+    [
+        (r"SELECT r'\' -- ${NOPE}", r"SELECT r'\' -- ${NOPE}"),
+        (r"SELECT R'C:\', '${a}'", r"SELECT R'C:\', '1'"),
+        (r'SELECT r"\", 2 /* ${NOPE} */', r'SELECT r"\", 2 /* ${NOPE} */'),
+        (r"SELECT '\' ${a} -- ' -- ${NOPE}", r"SELECT '\' 1 -- ' -- ${NOPE}"),
+        (r"SELECT tr'\' ${a}'", r"SELECT tr'\' 1'"),
+    ],
+)
+def test_sparks_raw_strings_have_no_escapes(written: str, filled: str) -> None:
+    assert substitute(written, {"a": "1"}, Flavour.SPARK).text == filled
