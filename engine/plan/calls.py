@@ -15,7 +15,7 @@ from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries
 from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
-from bergsql.engine.sql.functions.registry import functions
+from bergsql.engine.sql.functions.registry import function_named, functions
 from bergsql.engine.sql.parser.query import Place, span_of
 from bergsql.engine.sql.types import DataType, Kind
 
@@ -43,10 +43,10 @@ def find(name: str, context: Context, span: Span | None) -> Function:
 
     :raises BergError: NOT_FOUND, with the nearest name as hint.
     """
-    known = functions(context.flavour)
-    found = known.get(name.lower())
+    found = function_named(name, context.flavour)
     if found is not None:
         return found
+    known = functions(context.flavour)
     raise BergError(
         ErrorCode.NOT_FOUND,
         f"There is no function '{name}' in the {context.flavour.value} dialect.",
@@ -191,7 +191,7 @@ def _bind_dotted(node: exp.Expr, context: Context) -> Bound:
     names = [str(i.this) for i in node.this.find_all(exp.Identifier)]
     name = call_name(call)
     if names and names[-1].lower() == "system":
-        function = functions(context.flavour).get(f"system.{name.lower()}")
+        function = function_named(f"system.{name}", context.flavour)
         if function is None:
             known = [k.removeprefix("system.") for k in functions(context.flavour) if k.startswith("system.")]
             raise BergError(

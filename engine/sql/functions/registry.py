@@ -1,25 +1,86 @@
-"""Finding a function by name in a flavour."""
+"""Finding a function by name in a flavour. Its subject's module is imported then, and no other."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.functions.model import Function
 
-SUBJECTS = tuple("conditional numeric strings times collections aggregates windows system iceberg higher".split())
+SUBJECTS = {
+    "conditional": """
+        bigint binary boolean coalesce date decimal double float greatest if ifnull int isnan isnotnull
+        isnull least nanvl nullif nvl nvl2 smallint string timestamp tinyint typeof
+    """,
+    "numeric": """
+        abs acos asin atan atan2 bin bround cbrt ceil ceiling cos cosh cot degrees e exp expm1 factorial
+        floor hex ln log log10 log2 mod pi pmod pow power radians rand random round shiftleft sign signum
+        sin sinh sqrt tan tanh unhex width_bucket
+    """,
+    "strings": """
+        ascii base64 btrim char char_length character_length chr concat concat_ws contains endswith
+        from_base64 initcap instr lcase left len length levenshtein locate lower lpad ltrim md5 octet_length
+        overlay position regexp regexp_extract regexp_like regexp_replace repeat replace reverse right rlike
+        rpad rtrim sha sha1 sha2 sha256 space split split_index split_part startswith substr substring
+        to_base64 translate trim ucase unbase64 upper uuid
+    """,
+    "times": """
+        add_months curdate current_date current_row_timestamp current_time current_timestamp
+        current_timezone date_add date_diff date_format date_part date_sub date_trunc dateadd datediff
+        datepart day dayofmonth dayofweek dayofyear extract from_unixtime hour last_day localtime
+        localtimestamp make_date minute month months_between next_day now quarter second timestamp_micros
+        timestamp_millis timestamp_seconds timestampadd timestampdiff to_date to_timestamp to_timestamp_ltz
+        trunc unix_date unix_micros unix_millis unix_seconds unix_timestamp week weekday weekofyear year
+    """,
+    "collections": """
+        array array_append array_concat array_contains array_distinct array_intersect array_join array_max
+        array_min array_position array_prepend array_remove array_reverse array_size array_sort cardinality
+        element element_at map map_keys map_values named_struct row sequence size slice sort_array struct
+    """,
+    "aggregates": """
+        any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and
+        bool_or collect_list collect_set corr count count_if covar_pop covar_samp every first first_value
+        grouping grouping_id last last_value listagg max max_by mean median min min_by mode percentile
+        percentile_approx percentile_cont percentile_disc single_value some std stddev stddev_pop
+        stddev_samp string_agg sum var_pop var_samp variance
+    """,
+    "windows": "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number",
+    "system": "current_catalog current_database current_schema current_user session_user user version",
+    "iceberg": """
+        system.bucket system.day system.days system.hour system.hours system.iceberg_version system.month
+        system.months system.truncate system.year system.years
+    """,
+    "higher": """
+        exists explode explode_outer filter forall inline inline_outer posexplode posexplode_outer transform
+    """,
+}
+"""The modules with functions, and the names of the functions in each."""
 
 
-@lru_cache(maxsize=2)
+@cache
+def _subject_of() -> dict[str, str]:
+    return {name: subject for subject, names in SUBJECTS.items() for name in names.split()}
+
+
+@cache
+def functions_of(subject: str) -> dict[tuple[str, str], Function]:
+    """The functions of one module, by the flavour's letter and the lower-case name."""
+    table: tuple[Function, ...] = import_module(f"bergsql.engine.sql.functions.{subject}").FUNCTIONS
+    return {(letter, name): f for f in table for letter in f.flavours for name in f.name.split()}
+
+
+def function_named(name: str, flavour: Flavour) -> Function | None:
+    """The function of that name, whatever its case."""
+    key = name.lower()
+    subject = _subject_of().get(key)
+    return functions_of(subject).get((flavour.value[0], key)) if subject is not None else None
+
+
+@cache
 def functions(flavour: Flavour) -> dict[str, Function]:
-    """All functions of a flavour, by lower-case name."""
-    code = flavour.value[0]
-    found: dict[str, Function] = {}
+    """All functions of a flavour, by lower-case name. Imports every subject."""
+    found = {}
     for subject in SUBJECTS:
-        table: tuple[Function, ...] = import_module(f"bergsql.engine.sql.functions.{subject}").FUNCTIONS
-        for function in table:
-            if code in function.flavours:
-                for name in function.name.split():
-                    found[name] = function
+        found.update({name: f for (letter, name), f in functions_of(subject).items() if letter == flavour.value[0]})
     return found
