@@ -164,16 +164,13 @@ def negation(result: Bound, operand: Bound) -> None:
 
 def rejects_null(predicate: Predicate) -> bool:
     """True when a row whose columns are all NULL cannot fulfil it: it may be pushed below an outer join."""
-    from bergsql.engine.table.predicate import Compare, In, NotNull, StartsWith
+    from bergsql.engine.table.predicate import And, Compare, In, NotNull, Or, StartsWith
 
-    if isinstance(predicate, Compare | In | StartsWith | NotNull):
-        return True
-    children = getattr(predicate, "children", None)
-    if children is None:
-        return False
-    if type(predicate).__name__ == "And":
-        return any(rejects_null(c) for c in children)
-    return all(rejects_null(c) for c in children)
+    if isinstance(predicate, And):
+        return any(rejects_null(c) for c in predicate.children)
+    if isinstance(predicate, Or):
+        return all(rejects_null(c) for c in predicate.children)
+    return isinstance(predicate, Compare | In | StartsWith | NotNull)
 
 
 def is_useful(predicate: Predicate) -> bool:

@@ -295,7 +295,8 @@ def _timestamp(kind: IcebergType, value: object) -> Literal | None:
 
 def _micros(value: datetime) -> int:
     internal = to_internal(TimestampType(), value)
-    assert isinstance(internal, int)
+    if not isinstance(internal, int):
+        raise BergError(ErrorCode.INTERNAL, f"'{value}' is no timestamp of the table format.")
     return internal
 
 

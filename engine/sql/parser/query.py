@@ -114,8 +114,9 @@ def span_of(place: Place) -> Span | None:
 def declared_type(node: exp.Expr) -> DataType:
     """The type that an ``exp.Cast``, or the ``exp.DataType`` in it, was written with."""
     target = node.args["to"] if isinstance(node, exp.Cast) else node
-    declared = target.meta[TYPE_META]
-    assert isinstance(declared, DataType)
+    declared = target.meta.get(TYPE_META)
+    if not isinstance(declared, DataType):
+        raise BergError(ErrorCode.INTERNAL, "The type of a CAST was lost on the way.", span=span_of(node))
     return declared
 
 
