@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
+from bergsql.engine.plan.bound import NULL
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import check_write_hints
@@ -21,6 +23,7 @@ from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
+from bergsql.engine.sql.types import DataType
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, Producer, commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
@@ -41,6 +44,8 @@ class Assigned:
     plan: QueryPlan
     static: dict[str, object]
     """Values of PARTITION (column = value), by column, as the table's type."""
+    narrowed: tuple[tuple[str, DataType], ...] = ()
+    """The columns that take values of another type, whose values may not fit, with their own types."""
 
 
 def insert(session: Session, statement: st.Insert) -> Result:
@@ -71,7 +76,27 @@ def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableN
             storage=name.catalog.storage(),
         )
     except duckdb.Error as error:
-        raise from_duckdb_error(error, assigned.plan) from error
+        raise _with_column(from_duckdb_error(error, assigned.plan), assigned.narrowed) from error
+    except BergError as error:
+        query = assigned.plan.query
+        raise error.at(query.span if query is not None else None) from None
+
+
+def _with_column(error: BergError, narrowed: Sequence[tuple[str, DataType]]) -> BergError:
+    """An error of a value that does not fit into a type, with the name of the column that has the type, if one has."""
+    found = re.fullmatch(r"(The value .+ does not fit into) (.+)\.", error.message)
+    if found is None:
+        return error
+    columns = [f"'{name}'" for name, type_ in narrowed if _holds(type_, found[2])]
+    if not columns:
+        return error
+    message = f"{found[1]} {found[2]} in column {' or '.join(columns)}."
+    return BergError(error.code, message, span=error.span, hint=error.hint)
+
+
+def _holds(type_: DataType, name: str) -> bool:
+    """Whether the type, or a part of it, is called so."""
+    return flink_name(type_) == name or any(_holds(c.type, name) for c in type_.children)
 
 
 def _producer(session: Session, statement: st.Insert, assigned: Assigned, written: Written) -> Producer | None:
@@ -127,7 +152,13 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
     for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
         if not can_assign(source.type, from_iceberg(target.type), session.flavour):
             raise _cannot_assign(session, target, source, statement, i)
-    return Assigned(_stored_sql(session, plan, schema, targets, static_sql), plan, static)
+    narrowed = [(t.name, from_iceberg(t.type), s.type) for t, s in zip(targets, sources, strict=True)]
+    return Assigned(
+        _stored_sql(session, plan, schema, targets, static_sql),
+        plan,
+        static,
+        tuple((name, to) for name, to, source in narrowed if source not in (to, NULL)),
+    )
 
 
 def stored(session: Session, plan: QueryPlan, schema: Schema) -> Assigned:

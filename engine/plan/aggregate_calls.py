@@ -248,7 +248,9 @@ def window_sql(node: exp.Expr, context: Context, function: str, arguments: Seque
         sql.append(f"ORDER BY {', '.join(k for k, _ in ordered)}")
         text.append(f"ORDER BY {', '.join(t for _, t in ordered)}")
     if spec is not None:
-        frame = _frame(spec, inner)
+        from bergsql.engine.plan.window_frame import frame_sql
+
+        frame = frame_sql(spec, order, inner, span_of(node))
         sql.append(frame)
         text.append(frame)
     elif function in ("lag", "lead"):
@@ -283,28 +285,3 @@ def _window_parts(node: exp.Expr, context: Context) -> tuple[list[exp.Expr], lis
         base_partition, base_order, base_spec = _window_parts(named, context)
         partition, order, spec = partition or base_partition, order or base_order, spec or base_spec
     return partition, order, spec
-
-
-_BOUNDS = {"UNBOUNDED", "CURRENT ROW"}
-
-
-def _frame(spec: exp.Expr, context: Context) -> str:
-    refuse_unknown_parts(spec)
-    kind = str(spec.args.get("kind") or "ROWS").upper()
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"), context)
-    end = spec.args.get("end")
-    if end is None:
-        return f"{kind} {start}" if kind == "GROUPS" else f"{kind} BETWEEN {start} AND CURRENT ROW"
-    return f"{kind} BETWEEN {start} AND {_bound(end, spec.args.get('end_side'), context)}"
-
-
-def _bound(value: object, side: object, context: Context) -> str:
-    from bergsql.engine.plan.expressions import bind
-
-    if isinstance(value, exp.Var):
-        value = str(value.this)
-    if isinstance(value, str):
-        word = value.upper()
-        return word if word == "CURRENT ROW" else f"{word} {str(side or '').upper()}".strip()
-    assert isinstance(value, exp.Expr)
-    return f"{bind(value, context).sql} {str(side or 'PRECEDING').upper()}"

@@ -14,6 +14,7 @@ from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries
+from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
 from bergsql.engine.sql.functions.registry import function_named, functions
 from bergsql.engine.sql.parser.query import Place, span_of
@@ -41,18 +42,22 @@ def name_span(node: exp.Expr) -> Span | None:
 def find(name: str, context: Context, span: Span | None) -> Function:
     """The function of that name.
 
-    :raises BergError: NOT_FOUND, with the nearest name as hint.
+    :raises BergError: UNSUPPORTED when the engine has such a function; NOT_FOUND, with the nearest name as hint.
     """
     found = function_named(name, context.flavour)
     if found is not None:
         return found
     known = functions(context.flavour)
-    raise BergError(
-        ErrorCode.NOT_FOUND,
-        f"There is no function '{name}' in the {context.flavour.value} dialect.",
-        span=span,
-        hint=did_you_mean(name, known),
-    )
+    from bergsql.engine.sql.functions.known_names import known_names
+
+    if name.lower() in known_names(context.flavour):
+        raise not_supported(f"The function {name.upper()}", span)
+    other = Flavour.FLINK if context.spark else Flavour.SPARK
+    hint = did_you_mean(name, known)
+    if name.lower() in functions(other):
+        hint = f"The {other.value} dialect has it: SET 'sql.dialect' = '{other.value}';"
+    message = f"There is no function '{name}' in the {context.flavour.value} dialect."
+    raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
 
 
 def bind_function(

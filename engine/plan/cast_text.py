@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, STAMPS, TEXTS
 from bergsql.engine.plan.integers import SQL_NAMES
 from bergsql.engine.plan.sql_text import each, failure, let
-from bergsql.engine.sql.type_names import duckdb_name
+from bergsql.engine.sql.type_names import duckdb_name, flink_name
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -44,9 +44,14 @@ def from_text(sql: str, to: DataType, *, strict: bool) -> str | None:
         sql,
         lambda x: (
             f"coalesce({_reader(x, to)}, CASE WHEN {x} IS NOT NULL THEN "
-            f"{failure(f'%s cannot be cast to {to.kind.value}.', quoted_text(x))} END)"
+            f"{failure(f'%s cannot be cast to {target_name(to)}.', quoted_text(x))} END)"
         ),
     )
+
+
+def target_name(to: DataType) -> str:
+    """What a message about a failed cast calls the type: a DECIMAL may fail by its digits alone."""
+    return flink_name(to) if to.kind is Kind.DECIMAL else to.kind.value
 
 
 def quoted_text(sql: str) -> str:

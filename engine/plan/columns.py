@@ -9,6 +9,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.resolve import field_of, resolve
+from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of
 
 
@@ -24,7 +25,23 @@ def bind_column(node: exp.Expr, context: Context) -> Bound:
     if isinstance(node.this, exp.Star):
         raise BergError(ErrorCode.INVALID, "A star stands alone in SELECT or in COUNT(*).", span=span_of(node))
     parts, spans = name_parts(node)
-    return bind_name(parts, spans, context)
+    try:
+        return bind_name(parts, spans, context)
+    except BergError as error:
+        known = _CALLED_WITHOUT_PARENTHESES[context.flavour]
+        name = parts[0].lower()
+        if error.code is not ErrorCode.NOT_FOUND or len(parts) > 1 or node.this.args.get("quoted") or name not in known:
+            raise
+    from bergsql.engine.plan.calls import bind_function
+
+    return bind_function(name, [], node, context)
+
+
+_CALLED_WITHOUT_PARENTHESES = {
+    Flavour.FLINK: ("current_time", "localtime", "localtimestamp", "current_catalog", "session_user"),
+    Flavour.SPARK: ("user",),
+}
+"""Functions that look like columns, besides those that the grammar knows."""
 
 
 def bind_name(parts: list[str], spans: list[Span | None], context: Context) -> Bound:

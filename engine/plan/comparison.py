@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError
+from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.plan import pushdown
 from bergsql.engine.plan.bound import BOOLEAN, DOUBLE, STRING, Bound
 from bergsql.engine.plan.casts import coerce, type_text
@@ -212,6 +212,8 @@ def bind_is(node: exp.Expr, context: Context) -> Bound:
         if what.this:
             result.predicates = dict(operand.predicates)
         return result
+    if isinstance(what, exp.JSON):
+        raise not_supported("IS JSON", span_of(node))
     raise type_error("IS stands before NULL, TRUE, FALSE or UNKNOWN.", span_of(node))
 
 

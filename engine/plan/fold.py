@@ -11,7 +11,7 @@ from typing import Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.java_floats import double_text, float_text
-from bergsql.engine.plan.cast_text import FALSE_WORDS, TRUE_WORDS
+from bergsql.engine.plan.cast_text import FALSE_WORDS, TRUE_WORDS, target_name
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
@@ -54,7 +54,7 @@ def fold_cast(
         if found is None and not context.spark and not safe:
             raise BergError(
                 ErrorCode.TYPE,
-                f"'{value}' cannot be cast to {to.kind.value}.",
+                f"'{value}' cannot be cast to {target_name(to)}.",
                 span=span_of(place),
                 hint="TRY_CAST gives NULL for text that does not read.",
             )

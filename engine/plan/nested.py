@@ -64,6 +64,8 @@ def make_row(parts: list[Bound], context: Context, names: list[str] | None = Non
         names = [p.name or f"col{i}" if context.spark else f"EXPR${i - 1}" for i, p in enumerate(parts, start=1)]
     seen: set[str] = set()
     for name in names:
+        if not name:
+            raise not_supported("A row with a field that has no name")
         if name.lower() in seen:
             raise not_supported(f"A row with two fields named '{name}'")
         seen.add(name.lower())

@@ -120,6 +120,15 @@ RIGHT: list[tuple[Flavour, str, Any]] = [
     (SPARK, "width_bucket(-0.9, 5.2, 0.5, 2)", 3),
     (SPARK, "sequence(TIMESTAMP '2020-01-01 00:00:00', TIMESTAMP '2020-01-01 02:00:00', INTERVAL 1 HOUR)[1]",
      "2020-01-01 01:00:00.000000"),
+    # As Spark says.
+    (SPARK, "corr(i, 1) FROM VALUES (1), (2) AS t(i)", None),
+    (SPARK, "corr(i, i) FROM VALUES (1) AS t(i)", None),
+    (SPARK, "corr(i, -i) FROM VALUES (1), (2) AS t(i)", -1.0),
+    (SPARK, "CAST(array(corr(i, i), round(-0.4D), -0.0D, CAST('-0.0' AS DOUBLE), -0.0E0) AS STRING) "
+     "FROM VALUES (1D), (double('NaN')) AS t(i)", "[NaN, 0.0, -0.0, -0.0, -0.0]"),
+    (SPARK, "decimal(2.5)", "3"),
+    (SPARK, "tinyint(300)", 44),
+    (SPARK, "sha2('abc', 0)", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
     (SPARK, "lag(NULL, 1, 7) OVER (ORDER BY i) FROM VALUES (1) AS t(i)", 7),
 ]  # fmt: skip
 
@@ -127,3 +136,46 @@ RIGHT: list[tuple[Flavour, str, Any]] = [
 @pytest.mark.parametrize(("flavour", "written", "value"), RIGHT, ids=[f"{f.value} {w}"[:60] for f, w, _ in RIGHT])
 def test_values(flavour: Flavour, written: str, value: Any) -> None:
     assert ask(f"SELECT {written}", flavour).rows == [[value]]
+
+
+SPAN_CASES: list[tuple[Flavour, str, ErrorCode, str, str, str]] = [
+    # written, code, the words pointed at, in the message, in the hint
+    (FLINK, "SELECT CEIL('abc')", ErrorCode.TYPE, "CEIL", "CEIL takes a number, not", ""),
+    (FLINK, "SELECT LPAD('a', 'b')", ErrorCode.TYPE, "'b'", "LPAD takes a whole number as argument 2, not", ""),
+    (FLINK, "SELECT ARRAY_INTERSECT('', '%')", ErrorCode.TYPE, "''", "takes an array as argument 1", ""),
+    (FLINK, "SELECT PERCENTILE(0, '%')", ErrorCode.TYPE, "PERCENTILE", "a number from 0 to 1", ""),
+    (SPARK, "SELECT percentile(0, 1.5)", ErrorCode.INVALID, "percentile", "a number from 0 to 1", ""),
+    (FLINK, "SELECT 1 + ABS(TRUE)", ErrorCode.TYPE, "ABS", "ABS takes a number, not BOOLEAN.", ""),
+    (FLINK, "SELECT EXTRACT(FOO FROM CURRENT_DATE)", ErrorCode.INVALID, "FOO", "no unit FOO", ""),
+    (FLINK, "SELECT 'a' SIMILAR TO 'b'", ErrorCode.UNSUPPORTED, "'a' SIMILAR TO 'b'", "expression SIMILAR TO is", ""),
+    (FLINK, "SELECT 1 << 2", ErrorCode.UNSUPPORTED, "1 << 2", "expression << is", ""),
+    (FLINK, "SELECT JSON_VALUE('{}', '$.a')", ErrorCode.UNSUPPORTED, "JSON_VALUE", "The function JSON_VALUE is not", ""),
+    (FLINK, "SELECT Convert_Tz('a', 'b', 'c')", ErrorCode.UNSUPPORTED, "Convert_Tz", "CONVERT_TZ is not supported", ""),
+    (SPARK, "SELECT json_tuple('{}', 'a')", ErrorCode.UNSUPPORTED, "json_tuple", "JSON_TUPLE is not supported", ""),
+    (FLINK, "SELECT sort_array(ARRAY[1])", ErrorCode.NOT_FOUND, "sort_array", "no function", "The spark dialect has it"),
+    (SPARK, "SELECT collect_lst(1)", ErrorCode.NOT_FOUND, "collect_lst", "no function", "Did you mean 'collect_list'?"),
+    (SPARK, "SELECT EXISTS(TRUE)", ErrorCode.SYNTAX, "SELECT EXISTS(TRUE)", "A query must stand here", ""),
+    (SPARK, "SELECT named_struct('a', 1, 'A', 2)", ErrorCode.UNSUPPORTED, "SELECT named", "two fields named 'A'", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flavour", "sql", "code", "at", "message", "hint"), SPAN_CASES, ids=[c[1] for c in SPAN_CASES]
+)
+def test_refused_at_its_place(flavour: Flavour, sql: str, code: ErrorCode, at: str, message: str, hint: str) -> None:
+    with connection() as duck:
+        error = failure(duck, sql, flavour)
+    assert error is not None
+    assert error.span is not None
+    assert (error.code, sql[error.span.start : error.span.end][: len(at)]) == (code, at)
+    assert message in error.message
+    assert hint in (error.hint or "")
+
+
+NAMELESS = [(FLINK, "LOCALTIMESTAMP"), (FLINK, "localtime"), (FLINK, "CURRENT_TIME"), (SPARK, "user")]
+
+
+@pytest.mark.parametrize(("flavour", "name"), NAMELESS)
+def test_functions_without_parentheses(flavour: Flavour, name: str) -> None:
+    assert ask(f"SELECT {name} IS NULL", flavour).rows == [[False]]
+    assert ask(f"SELECT {name} FROM (VALUES (7)) AS t({name})", flavour).rows == [[7]]

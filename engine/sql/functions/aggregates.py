@@ -179,6 +179,18 @@ def _check_grouped(arguments: list[Bound], context: Context) -> None:
         raise BergError(ErrorCode.INVALID, "GROUPING takes what the query groups by.", hint="GROUP BY CUBE (…), say.")
 
 
+def _corr(call: Call, arguments: list[Bound], context: Context) -> str:
+    """NULL where one side does not vary. DuckDB's is NaN there, as it is of NaNs."""
+    a, b = (x.sql for x in arguments)
+
+    def varies(x: str) -> str:
+        paired = f"CASE WHEN {a} IS NOT NULL AND {b} IS NOT NULL THEN {x} END"
+        low, high = call("min", paired), call("max", paired)
+        return f"({low} <> {high} OR isnan({high}))"
+
+    return f"CASE WHEN {varies(a)} AND {varies(b)} THEN {call('corr', a, b)} END"
+
+
 def _extreme(duck: str) -> Callable[[Call, list[Bound], Context], str]:
     def made(call: Call, arguments: list[Bound], context: Context) -> str:
         return call(duck, arguments[0].sql)
@@ -199,7 +211,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("stddev_pop", "fs", "d", DOUBLE, "stddev_pop"),
     Aggregate("variance var_samp", "fs", "d", DOUBLE, "var_samp"),
     Aggregate("var_pop", "fs", "d", DOUBLE, "var_pop"),
-    Aggregate("corr", "s", "dd", DOUBLE, "corr"),
+    Aggregate("corr", "s", "dd", DOUBLE, _corr),
     Aggregate("covar_pop", "s", "dd", DOUBLE, "covar_pop"),
     Aggregate("covar_samp", "s", "dd", DOUBLE, "covar_samp"),
     Aggregate("collect_list array_agg", "s", "a", _array, _list, keeps_nulls=False),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound
+from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import FLOATS
 from bergsql.engine.plan.comparison import comparable
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import flink_name, spark_name
+from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -64,6 +66,17 @@ def _typeof(arguments: list[Bound], context: Context) -> Bound:
     return Bound(string_literal(name), STRING, "", False, name)
 
 
+def _cast_to(type_: DataType) -> Callable[[list[Bound], Context], Bound]:
+    """Spark's functions named after a type: casts whose column is named after the argument."""
+
+    def made(arguments: list[Bound], context: Context) -> Bound:
+        from bergsql.engine.plan.casts import coerce
+
+        return coerce(arguments[0], type_, context)
+
+    return made
+
+
 def _isnull(arguments: list[Bound], context: Context) -> Bound:
     return Bound(f"({arguments[0].sql} IS NULL)", BOOLEAN, f"({arguments[0].text} IS NULL)", False)
 
@@ -96,6 +109,23 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("nvl", "s", "cc", "c", _coalesce),
     Scalar("nvl2", "s", "acc", 1, _nvl2),
     Scalar("typeof", "fs", "a", STRING, _typeof),
+    *(
+        Scalar(name, "s", "a", type_, _cast_to(type_))
+        for name, type_ in (
+            ("boolean", BOOLEAN),
+            ("tinyint", DataType(Kind.TINYINT)),
+            ("smallint", DataType(Kind.SMALLINT)),
+            ("int", INT),
+            ("bigint", BIGINT),
+            ("float", DataType(Kind.FLOAT)),
+            ("double", DOUBLE),
+            ("decimal", DataType(Kind.DECIMAL, 10, 0)),
+            ("string", STRING),
+            ("binary", BYTES),
+            ("date", DATE),
+            ("timestamp", DataType(Kind.TIMESTAMP_LTZ, 6)),
+        )
+    ),
     Scalar("isnull", "s", "a", BOOLEAN, _isnull),
     Scalar("isnotnull", "s", "a", BOOLEAN, _isnotnull),
     Scalar("isnan", "s", "n", BOOLEAN, _isnan),

@@ -38,7 +38,8 @@ def _round(word: str) -> Callable[[list[Bound], Context], Bound]:
             raise not_supported(f"{word.upper()} to a number of digits that is not a literal")
         text = f"{word}({a.text}, {digits})" if context.spark else ""
         if a.type.kind in FLOATS:
-            sql = f"CAST({duck}({a.sql}, {digits}) AS {'DOUBLE' if a.type.kind is Kind.DOUBLE else 'FLOAT'})"
+            # Through a decimal number in Java, which has no negative zero.
+            sql = f"CAST({duck}({a.sql}, {digits}) + 0 AS {'DOUBLE' if a.type.kind is Kind.DOUBLE else 'FLOAT'})"
             return Bound(sql, a.type, text, a.nullable)
         if a.type.kind in INTEGERS:
             if digits >= 0:

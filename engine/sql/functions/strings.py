@@ -120,6 +120,8 @@ def _regexp_extract(arguments: list[Bound], context: Context) -> str:
     default = "1" if context.spark else "0"
     if len(arguments) > 2 and not arguments[2].is_constant:
         raise not_supported("REGEXP_EXTRACT of a group whose number is not a literal")
+    if len(arguments) > 2 and arguments[2].constant not in (None, *range(10)):
+        raise not_supported("REGEXP_EXTRACT of a group other than 0 to 9")
     group = arguments[2].sql if len(arguments) > 2 else default
     found = f"regexp_extract({value.sql}, {pattern.sql}, {group})"
     if context.spark:
@@ -228,6 +230,15 @@ def _concat_ws(arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN {separator} IS NOT NULL THEN coalesce({kept}, '') END"
 
 
+def _sha2(arguments: list[Bound], context: Context) -> str:
+    value, bits = arguments
+    if bits.is_null:
+        return "CAST(NULL AS VARCHAR)"
+    if bits.constant not in ((0, 256) if context.spark else (256,)):
+        raise not_supported("SHA2 of another length than 256 bits")
+    return f"sha256({value.sql})"
+
+
 def _from_base64(text: str) -> str:
     """Java's decoder does without the padding that DuckDB's asks for."""
 
@@ -312,6 +323,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("md5", "fs", "t", STRING, "md5({0})"),
     Scalar("sha1 sha", "fs", "t", STRING, "sha1({0})"),
     Scalar("sha256", "f", "t", STRING, "sha256({0})"),
+    Scalar("sha2", "fs", "ti", STRING, _sha2),
     Scalar("base64", "s", "x", STRING, "base64({0})"),
     Scalar(
         "unbase64",

@@ -79,6 +79,8 @@ def _local(bound: Bound) -> str:
 
 
 def _date_format(arguments: list[Bound], context: Context) -> str:
+    if arguments[1].constant == "":  # which DuckDB refuses
+        return f"CASE WHEN {arguments[0].sql} IS NOT NULL THEN '' END"
     return f"strftime({_local(arguments[0])}, {_format_sql(arguments[1])})"
 
 
@@ -392,8 +394,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("last_day", "s", "D", DATE, "last_day({0})"),
     Scalar("make_date", "s", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),
     Scalar("to_date", "fs", "at?", DATE, _to_date),
-    Scalar("date", "s", "a", DATE, _to_date),
-    Scalar("to_timestamp timestamp", "fs", "at?", LTZ6, _to_timestamp),
+    Scalar("to_timestamp", "fs", "at?", LTZ6, _to_timestamp),
     Scalar("to_timestamp_ltz", "f", "ai?", LTZ3, _to_timestamp_ltz),
     Scalar("unix_timestamp", "fs", "at?", BIGINT, lambda a, c: _unix_timestamp(a, c)),
     Scalar("from_unixtime", "fs", "lt?", STRING, _from_unixtime),
