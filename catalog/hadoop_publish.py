@@ -196,19 +196,31 @@ class _Publication:
         raise self._untold()
 
     def _is_part_of(self, latest: TableMetadata) -> bool:
-        """Whether the version is known to be in the history of a later one of the same table."""
-        if self._is_logged(latest):
-            return True
-        known = () if self._before is None else self._before.snapshots
-        own = {s.snapshot_id for s in self._metadata.snapshots} - {s.snapshot_id for s in known}
-        if any(s.snapshot_id in own for s in latest.snapshots):
+        """Whether the version is known to be in the history of a later one of the same table.
+
+        Raises CommitStateUnknown when the history has a version of this name and time that may be another writer's.
+        """
+        known = set[int]() if self._before is None else self._before.snapshot_ids()
+        if (self._metadata.snapshot_ids() - known) & latest.snapshot_ids():
             return True
         # It may have fallen out of the log by now; the one that was built on it would still have it there.
+        following = self._following()
+        witness = latest if following is None else following
+        if not (self._is_logged(witness) or self._is_logged(latest)):
+            return False
+        from bergsql.catalog.metadata.kept import keeps_changes
+
+        # A log names a version by number and millisecond, which two writers can have in common.
+        if self._before is None or keeps_changes(self._before, self._metadata, witness):
+            return True
+        raise self._untold()
+
+    def _following(self) -> TableMetadata | None:
         following = version_file(self._storage, self._location, self._made.version + 1)
         try:
-            return following is not None and self._is_logged(self._cache.load(self._storage, following.location))
+            return None if following is None else self._cache.load(self._storage, following.location)
         except FileMissing:
-            return False
+            return None
 
     def _is_logged(self, later: TableMetadata) -> bool:
         name = self._made.location.rpartition("/")[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -137,6 +137,10 @@ class TableMetadata:
     def snapshot(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot with this id."""
         return self._snapshots_by_id.get(snapshot_id)
+
+    def snapshot_ids(self) -> Set[int]:
+        """The ids of all snapshots."""
+        return self._snapshots_by_id.keys()
 
     def current_snapshot(self) -> Snapshot | None:
         """The head of the main branch; None while the table has no data."""

@@ -8,11 +8,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from bergsql.catalog import hadoop_commit
 from bergsql.catalog.base import LoadedTable, TableIdent
+from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.partition import UNPARTITIONED
@@ -131,8 +135,16 @@ class Overtaken(LocalStorage):
         super().publish(staged, path)
 
 
+def set_clock(monkeypatch: pytest.MonkeyPatch, *, step: int) -> None:
+    times = count(now_ms() + 1, step)
+    monkeypatch.setattr(hadoop_commit, "now_ms", lambda: next(times))
+
+
 @pytest.mark.parametrize("commits", [1, 2, 3, 5])
-def test_a_late_version_never_lands_behind_others(tmp_path: Path, commits: int) -> None:
+def test_a_late_version_never_lands_behind_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    set_clock(monkeypatch, step=1)
     # With a log of one, the name of the version after the base is free again when three others went by.
     catalog = created(tmp_path, **KEEP_ONE)
     slow = HadoopCatalog("slow", str(tmp_path))
@@ -146,6 +158,23 @@ def test_a_late_version_never_lands_behind_others(tmp_path: Path, commits: int) 
     assert HadoopCatalog("fresh", str(tmp_path)).load_table(IDENT).metadata == table.metadata
     numbered = [p.name for p in metadata_of(tmp_path).glob("v*.metadata.json")]
     assert sorted(numbered) == [f"v{commits}.metadata.json", f"v{commits + 1}.metadata.json"]
+
+
+@pytest.mark.parametrize(("name", "done"), [("slow", False), ("fast-0", True)])
+def test_a_late_version_of_the_same_millisecond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, done: bool
+) -> None:
+    # The log of the others' third version names one of the same number and time, which is not the late one.
+    set_clock(monkeypatch, step=0)
+    catalog = created(tmp_path, **KEEP_ONE)
+    slow = HadoopCatalog("slow", str(tmp_path))
+    base = slow.load_table(IDENT)
+    slow._storage = Overtaken(catalog, 3)
+    with nullcontext() if done else pytest.raises(CommitStateUnknown):
+        slow.commit(base, [SetProperties({name: "1"})])
+    table = HadoopCatalog("fresh", str(tmp_path)).load_table(IDENT)
+    assert version(table) == 4
+    assert (name in table.metadata.properties) is done
 
 
 class Outrun(LocalStorage):
