@@ -43,7 +43,7 @@ types: venv ## mypy --strict
 	$(BIN)/mypy -p bergsql.catalog -p bergsql.engine -p bergsql.shell
 	$(BIN)/mypy tests benchmarks docs
 
-imports: venv ## Imports run shell, engine, catalog, never back
+imports: venv ## Imports run shell, engine, catalog, and inside the engine downwards, never back
 	$(BIN)/lint-imports --no-cache
 
 check: lint types imports

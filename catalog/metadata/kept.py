@@ -12,7 +12,7 @@ _MOVES_ON = frozenset({"last_updated_ms", "last_sequence_number", "next_row_id",
 
 
 def keeps_changes(before: TableMetadata, after: TableMetadata, later: TableMetadata) -> bool:
-    """True when ``later`` has all that made ``after`` of ``before``, as each does that builds on it and undoes nothing."""
+    """True when ``later`` has all that made ``after`` of ``before``: a version built on ``after`` has that."""
     names = (f.name for f in fields(TableMetadata) if f.name not in _MOVES_ON)
     return all(_keeps(getattr(before, n), getattr(after, n), getattr(later, n)) for n in names)
 
