@@ -7,7 +7,7 @@ taken out again. Source: Apache Parquet's ``parquet.thrift`` (FileMetaData, Sche
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from bergsql.engine.table.parquet_schema import MAGIC, CompactReader
 
@@ -17,29 +17,42 @@ _INT32, _INT64 = 1, 2
 _SIGNED = {_INT32: 17, _INT64: 18}  # the converted types INT_32 and INT_64
 
 
-def drop_integer_annotations(path: str, size: int) -> int:
-    """Rewrite the footer of the local Parquet file ``path`` of ``size`` bytes, if it needs it; its new size."""
-    with Path(path).open("r+b", buffering=0) as file:
-        file.seek(size - 8)
-        length = int.from_bytes(file.read(8)[:4], "little")
-        start = size - 8 - length
-        file.seek(start)
-        footer = file.read(length)
-        plain = without_integer_annotations(footer)
-        if len(plain) == length:
-            return size
-        file.seek(start)
-        file.write(plain + len(plain).to_bytes(4, "little") + MAGIC)
-        return file.truncate()
+class PlainIntegers:
+    """Takes the annotations out of files' footers; quick for files that are all of one schema."""
 
+    def __init__(self) -> None:
+        # What a footer begins with: the schema's end can be told from the bytes before it alone.
+        self._annotated = self._plain = b""
 
-def without_integer_annotations(footer: bytes) -> bytes:
-    """The FileMetaData ``footer`` with plain 32-bit and 64-bit integers in its schema."""
-    start = next(start for number, _, start, _ in CompactReader(footer).placed_fields() if number == _SCHEMA)
-    reader = CompactReader(footer, start)
-    size, _ = reader.list_head()
-    out = [footer[: reader.at], *[_element(reader) for _ in range(size)]]
-    return b"".join([*out, footer[reader.at :]])
+    def restore(self, path: str, size: int) -> int:
+        """Rewrite the footer of the local Parquet file ``path`` of ``size`` bytes, if it needs it; its new size."""
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            length = int.from_bytes(os.pread(fd, 4, size - 8), "little")
+            start = size - 8 - length
+            footer = os.pread(fd, length, start)
+            plain = self.footer(footer)
+            if len(plain) == length:
+                return size
+            tail = plain + len(plain).to_bytes(4, "little") + MAGIC
+            end = start
+            while end < start + len(tail):
+                end += os.pwrite(fd, tail[end - start :], end)
+            os.ftruncate(fd, end)
+            return end
+        finally:
+            os.close(fd)
+
+    def footer(self, footer: bytes) -> bytes:
+        """The FileMetaData ``footer`` with plain 32-bit and 64-bit integers in its schema."""
+        if not self._annotated or not footer.startswith(self._annotated):
+            reader = CompactReader(footer)
+            start = next(start for number, _, start, _ in reader.placed_fields() if number == _SCHEMA)
+            reader = CompactReader(footer, start)
+            size, _ = reader.list_head()
+            self._plain = b"".join([footer[: reader.at], *[_element(reader) for _ in range(size)]])
+            self._annotated = footer[: reader.at]
+        return self._plain + footer[len(self._annotated) :]
 
 
 def _element(reader: CompactReader) -> bytes:

@@ -15,7 +15,7 @@ from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.exact_bounds import Bounds, read_bounds
 from bergsql.engine.table.file_list import FileList
 from bergsql.engine.table.many_partitions import TooManyPartitions, copy_in_portions, copy_watched
-from bergsql.engine.table.parquet_footer import drop_integer_annotations
+from bergsql.engine.table.parquet_footer import PlainIntegers
 from bergsql.engine.table.properties import CommitProperties, WriteProperties
 from bergsql.engine.table.staging import Staging
 from bergsql.engine.table.statistics import DuckStatistics, FileStatistics, StatisticsReader
@@ -70,8 +70,8 @@ def write_rows(
     settings = WriteProperties.of({**metadata.properties, **(properties or {})}, metadata.location)
     CommitProperties.of(metadata.properties, metadata.location)  # refused now rather than behind all the work
     rows = prepare_rows(select_sql, metadata.schema, metadata.spec)
-    cursor = duck.cursor()
     staging = Staging(storage, settings.location)
+    cursor = duck.cursor()
     try:
         staging.open()
         set_variables(cursor, variables)
@@ -116,6 +116,7 @@ class _Writer:
         self._rows = rows
         self._statistics = StatisticsReader(rows.columns, settings)
         self._transcoder = Transcoder.needed(metadata.schema, settings)
+        self._integers = PlainIntegers()
         self._files = FileList()
         self._count = 0
 
@@ -163,7 +164,7 @@ class _Writer:
                 size, split_offsets = again.size, again.split_offsets
                 statistics.column_sizes.update(again.column_sizes)
             else:
-                size = drop_integer_annotations(c.path, size)
+                size = self._integers.restore(c.path, size)
             self._place(c, size, statistics, split_offsets)
 
     def _place(self, c: _Copied, size: int, statistics: FileStatistics, split_offsets: tuple[int, ...]) -> None:
