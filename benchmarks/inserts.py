@@ -83,7 +83,6 @@ class Bench:
     def copy(self, options: str) -> None:
         """DuckDB's COPY of the source rows, with the codec of Iceberg's tables."""
         target = self.place / "copy"
-        shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         options = f"FORMAT parquet, COMPRESSION zstd, FILE_SIZE_BYTES {512 << 20}{options}"
         self.duck.execute(f"COPY source TO '{target}' ({options})").fetchall()
@@ -92,7 +91,8 @@ class Bench:
         """Time both, in turns, and print the ratios of the best times; whether the CPU's is within the goal."""
         ours, theirs = [], []
         for _ in range(runs):
-            theirs.append(clock(lambda: self.copy(options)))
+            theirs.append(clock(partial(self.copy, options)))
+            shutil.rmtree(self.place / "copy")
             table = self.table(COLUMNS, by)
             ours.append(clock(partial(self.insert, table, "SELECT * FROM source")))
             self.catalog.drop_table(table.ident, purge=True)
