@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.updates import TableUpdate
 
 _READ_ATTEMPTS = 20
+_DROPPED = ".dropped-"
+"""What the directory of a table is called from its being dropped to its being deleted."""
 
 
 class HadoopCatalog(Catalog):
@@ -86,6 +88,7 @@ class HadoopCatalog(Catalog):
             self.drop_table(table)
         for child in inner:
             self.drop_namespace(child, cascade)
+        self._finish_drops(namespace)
         if not self._storage.delete_empty_dir(self._place(namespace)):
             raise BergError(
                 ErrorCode.INVALID,
@@ -168,13 +171,20 @@ class HadoopCatalog(Catalog):
         location = self._location(ident)
         parent = location.rpartition("/")[0]
         # Renamed first, so that readers and writers never meet half a table. Not by its name, which may be the longest.
-        doomed = f"{parent}/.dropped-{uuid4().hex}"
+        doomed = f"{parent}/{_DROPPED}{uuid4().hex}"
         try:
             self._storage.rename(location, doomed)
         except FileMissing:
             raise self.table_not_found(ident) from None
         self._storage.fsync_dir(parent)
         self._storage.delete_tree(doomed)
+
+    def _finish_drops(self, namespace: Namespace) -> None:
+        """Delete what was dropped from a namespace by processes that died over it."""
+        place = self._place(namespace)
+        for name, is_dir in self._storage.list(place):
+            if is_dir and name.startswith(_DROPPED):
+                self._storage.delete_tree(f"{place}/{name}")
 
     def rename_table(self, source: TableIdent, target: TableIdent) -> None:  # noqa: ARG002
         raise BergError(

@@ -171,8 +171,10 @@ class LocalStorage:
         with _errors_of(path, "delete"):
             if local.is_symlink():
                 local.unlink()
-            elif local.exists():
-                rmtree(local)
+            while local.exists():
+                # Others may be deleting in it too.
+                with suppress(FileNotFoundError):
+                    rmtree(local)
 
     def fsync_file(self, path: str) -> None:
         with _errors_of(path, "sync"):

@@ -391,6 +391,25 @@ def test_a_hint_does_not_bring_a_dropped_table_back(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+class Dying(LocalStorage):
+    """A storage whose process dies before it deletes a directory."""
+
+    def delete_tree(self, path: str) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_drop_that_died_is_finished_with_the_database(tmp_path: Path) -> None:
+    catalog = created(tmp_path)
+    catalog._storage = Dying()
+    with pytest.raises(KeyboardInterrupt):
+        catalog.drop_table(IDENT)
+    assert list(tmp_path.glob("db/.dropped-*/metadata/v1.metadata.json"))
+    again = HadoopCatalog("again", str(tmp_path))
+    assert again.list_tables(("db",)) == again.list_namespaces(("db",)) == []
+    again.drop_namespace(("db",))
+    assert list(tmp_path.iterdir()) == []
+
+
 class MadeAnew(Dropped):
     """A storage under which the table is dropped at a step, and another one made in its place."""
 
