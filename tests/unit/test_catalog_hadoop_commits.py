@@ -394,7 +394,7 @@ def test_a_hint_does_not_bring_a_dropped_table_back(tmp_path: Path) -> None:
 class Dying(LocalStorage):
     """A storage whose process dies before it deletes a directory."""
 
-    def delete_tree(self, path: str) -> None:
+    def delete_tree(self, path: str) -> None:  # noqa: ARG002
         raise KeyboardInterrupt
 
 
