@@ -67,7 +67,7 @@ def _run(
                 if code is ExitCode.INTERRUPTED or (failed and not continue_on_error):
                     return code
         except Quit as leaving:
-            leaving.code = failed
+            leaving.code = leaving.code or failed
             raise
         except BergError as error:  # the text itself cannot be read
             code = runner.tell(error, None, None)

@@ -11,9 +11,10 @@ from bergsql.shell.screen import Screen
 
 
 class Quit(Exception):
-    """QUIT was given. ``code`` is how the run has gone so far."""
+    """QUIT was given, or a signal asked for the end. ``code`` is how the run has gone so far."""
 
-    code = ExitCode.OK
+    def __init__(self, code: ExitCode = ExitCode.OK) -> None:
+        self.code = code
 
 
 class Command(NamedTuple):

@@ -1,4 +1,4 @@
-"""Ctrl-C while a statement runs.
+"""Ctrl-C while a statement runs, and a request to end the process (SIGTERM, or SIGHUP of a terminal that was closed).
 
 DuckDB does not look at signals while rows are fetched, and Python runs no handler before DuckDB returns. So a thread
 reads the signal from a wake-up pipe and interrupts the session at once. The handler itself raises KeyboardInterrupt,
@@ -23,10 +23,17 @@ class Interruptible(Protocol):
     def interrupt(self) -> None: ...
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+
+
 class Interrupts:
-    """Turns SIGINT into an interruption of one session. For use in the main thread."""
+    """Turns signals into an interruption of one session. For use in the main thread.
+
+    ``ended_by`` is the signal that asked the process to end while a statement ran.
+    """
 
     def __init__(self, session: Interruptible) -> None:
+        self.ended_by: int | None = None
         self._session = session
         self._presses = 0
         self._running = False
@@ -34,31 +41,33 @@ class Interrupts:
 
     @property
     def pressed(self) -> bool:
-        """Whether Ctrl-C came during the last statement."""
+        """Whether a signal came during the last statement."""
         return self._presses > 0
 
     @contextmanager
     def during_statement(self) -> Iterator[None]:
-        """What runs inside is interrupted by Ctrl-C and then raises KeyboardInterrupt (or what it makes of it)."""
+        """What runs inside is interrupted by a signal and then raises KeyboardInterrupt (or what it makes of it)."""
         self._presses = 0
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background: Ctrl-C is not meant for it
-            yield
-            return
+        # A job in the background ignores Ctrl-C, one below nohup the end of the terminal: they are not meant for it.
+        numbers = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
         if self._wakeup < 0:
             self._start_watching()
             raise_from_now_on()
         self._running = True
-        before = signal.signal(signal.SIGINT, self._handle)
+        before = [(n, signal.signal(n, self._handle)) for n in numbers]
         wakeup_before = signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
         try:
             yield
         finally:
             self._running = False
             signal.set_wakeup_fd(wakeup_before)
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before:
+                signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler's signature
         self._presses += 1
+        if number != signal.SIGINT:
+            self.ended_by = number
         cleaning_up = sys.exc_info()[0] is not None
         if not cleaning_up or self._presses > 1:
             raise KeyboardInterrupt
@@ -70,7 +79,7 @@ class Interrupts:
 
     def _watch(self, readable: int) -> None:
         while numbers := os.read(readable, 64):
-            if self._running and signal.SIGINT in numbers:
+            if self._running and any(n in numbers for n in _SIGNALS):
                 self._session.interrupt()
 
 

@@ -56,8 +56,10 @@ class Prompt:
                 continue  # what was typed is gone; or Ctrl-C came between a statement and the next prompt
             except OutputError as error:
                 self._runner.screen.error(f"[ERROR] {error}", error)
-            except (EOFError, Quit):
+            except EOFError:
                 return ExitCode.OK
+            except Quit as leaving:
+                return leaving.code
 
     def _run(self, typed: str) -> None:
         """Run the statements that were typed or pasted at once, up to the first that fails."""

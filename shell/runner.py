@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.result import Result, ResultKind
-from bergsql.shell.commands import command_in
+from bergsql.shell.commands import Quit, command_in
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
 from bergsql.shell.render.layout import DEFAULT_MAX_WIDTH, Layout, View
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _SUCCEEDED = "Execute statement succeeded."
 _CANCELLED = "Query cancelled."
+_SIGNALLED = 128
+"""The exit code of a process that a signal ended, without the signal's number."""
 
 
 class Runner:
@@ -41,13 +43,19 @@ class Runner:
         """Run a statement or a command of the client.
 
         :param announce: tell what a statement has to say beside its result, and that it succeeded.
-        :raises Quit: for QUIT.
+        :raises Quit: for QUIT, and when the process was asked to end.
         :raises OutputError: when the result cannot be written.
         """
         command = command_in(statement.text)
         if command is not None:
             command.run(self.screen)
             return ExitCode.OK
+        code = self._run_told(statement, source, announce)
+        if self._interrupts.ended_by is not None:
+            raise Quit(ExitCode(_SIGNALLED + self._interrupts.ended_by))
+        return code
+
+    def _run_told(self, statement: SourceStatement, source: Source, announce: bool) -> ExitCode:
         try:
             with self._interrupts.during_statement():
                 self._run(statement, announce)

@@ -146,3 +146,27 @@ def test_killed_between_many_commits(moment: int, berg: Berg) -> None:
     assert len(metadata(berg)["snapshots"]) == len(ids) + 1
     assert berg.run("-e", f"{CATALOG} INSERT INTO {TABLE} VALUES (-7, 7, 'next');").code == 0
     assert seen(berg).rows[0]["n"] == len(ids) + 3
+
+
+def files(berg: Berg) -> set[str]:
+    return {str(p.relative_to(berg.warehouse)) for p in berg.warehouse.rglob("*")}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "statement", [LONG_INSERT, LONG_INSERT.replace(f"INSERT INTO {TABLE}", "CREATE TABLE c.db.new AS")]
+)
+def test_asked_to_end_in_a_long_statement(berg: Berg, number: signal.Signals, statement: str) -> None:
+    """The process cleans up and goes, and what stands behind the statement is not run."""
+    assert berg.run("-e", " ".join(SETUP)).code == 0
+    before = files(berg)
+    process = start(berg, f"{CATALOG}\n{statement}\nSELECT 'not reached';")
+    deadline = time.monotonic() + 60
+    while not list(berg.warehouse.rglob("staging-*/*")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+    process.send_signal(number)
+    process.stdin = None  # closed already
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, "not reached" in out, "Query cancelled." in err) == (128 + number, False, True)
+    assert files(berg) == before
