@@ -55,10 +55,12 @@ def _told(options: Options, screen: Screen) -> ExitCode | None:
     if options.help:
         from bergsql.shell.options import help_text
 
+        screen.out.begin(())
         screen.out.write(help_text())
     elif options.version:
         from bergsql.shell.version import version
 
+        screen.out.begin(())
         screen.out.write(f"bergsql {version()}\n")
     else:
         return None
@@ -74,6 +76,7 @@ def _open_session(options: Options, screen: Screen) -> ExitCode:
     from bergsql.shell.batch import command_line, script
     from bergsql.shell.commands import Quit
     from bergsql.shell.config import Config, home_directory, load_config
+    from bergsql.shell.sources import STDIN
 
     home = home_directory()
     try:
@@ -81,6 +84,7 @@ def _open_session(options: Options, screen: Screen) -> ExitCode:
         scripts = [script(text) if option == "-f" else command_line(text) for option, text in options.scripts]
         inits = [script(path) for path in options.inits]
         config = Config() if options.no_config else load_config(home)
+        screen.out.begin([STDIN, *(i.descriptor for i in (*scripts, *inits) if i.descriptor is not None)])
         session = _session(options, config, home)
     except BergError as error:
         from bergsql.shell.render.errors import error_text

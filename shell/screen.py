@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from errno import EBADF
-from pathlib import Path
+from stat import S_ISREG
 from typing import TextIO
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -23,8 +24,24 @@ class OutputError(Exception):
 class Results:
     """The stream that results go to. That it fails is told apart from all that can fail while a result is made."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, name: str | None = None) -> None:
         self._stream = stream
+        self._name = name
+        """Of a file, which keeps what it has until :meth:`begin`."""
+
+    def begin(self, inputs: Iterable[int]) -> None:
+        """Empty the file, if results go to one.
+
+        :raises BergError: CONFIG, when it is one of the ``inputs``, which are descriptors.
+        """
+        if self._name is None:
+            return
+        out = os.fstat(self._stream.fileno())
+        if not S_ISREG(out.st_mode):
+            return
+        if any(os.path.samestat(out, os.fstat(each)) for each in inputs):
+            raise BergError(ErrorCode.CONFIG, f"The results cannot go to {self._name}: the statements are in it.")
+        os.ftruncate(self._stream.fileno(), 0)
 
     def write(self, text: str) -> int:
         try:
@@ -86,7 +103,7 @@ class Screen:
 
 
 def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
-    """Standard output, or the file ``output``, which is emptied; and standard error.
+    """Standard output, or the file ``output``; and standard error.
 
     :raises BergError: IO, when the file cannot be written.
     """
@@ -97,10 +114,11 @@ def standard_screen(output: str | None, *, quiet: bool, debug: bool) -> Screen:
     if output is None:
         return Screen(Results(sys.stdout), sys.stderr, quiet, debug)
     try:
-        file = Path(output).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115 - open as long as the process
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise BergError(ErrorCode.IO, f"Cannot write {output}: {error.strerror}.") from error
-    return Screen(Results(file), sys.stderr, quiet, debug)
+    file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
+    return Screen(Results(file, output), sys.stderr, quiet, debug)
 
 
 def masked(text: str) -> str:

@@ -158,6 +158,26 @@ def test_output_goes_to_a_file(berg: Berg) -> None:
     assert path.read_bytes().startswith('s\n"中\r\n文"\nn\n2\n'.encode())
 
 
+def test_output_is_kept_until_the_scripts_are_there(berg: Berg) -> None:
+    path = berg.home / "out.csv"
+    path.write_text("old")
+    assert berg.run("--output", str(path), "-f", "nosuch.sql").code == 3
+    assert path.read_text() == "old"
+    assert berg.run(*CSV, "--output", str(path), "-e", "SELECT 1 AS n").code == 0
+    assert path.read_text() == "n\n1\n"
+    assert berg.run("--output", str(path), "--version").code == 0
+    assert path.read_text().startswith("bergsql ")
+
+
+@pytest.mark.parametrize("option", ["-f", "-i"])
+def test_output_does_not_go_to_the_script(berg: Berg, option: str) -> None:
+    path = berg.home / "s.sql"
+    path.write_text("SELECT 1;")
+    done = berg.run("--output", str(path), option, str(path))
+    assert (done.code, done.err) == (3, f"[ERROR] The results cannot go to {path}: the statements are in it.\n")
+    assert path.read_text() == "SELECT 1;"
+
+
 def test_output_that_cannot_be_written_is_a_wrong_command_line(berg: Berg) -> None:
     done = berg.run("--output", f"{berg.home}/no/out.csv", "-e", "CREATE TABLE t (n INT)")
     assert (done.code, done.err) == (2, f"[ERROR] Cannot write {berg.home}/no/out.csv: No such file or directory.\n")
