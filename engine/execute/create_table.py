@@ -37,7 +37,21 @@ def create(session: Session, statement: st.CreateTable) -> Result:
     span = statement.name.span
     if statement.flavour is Flavour.FLINK:
         require_database(name.catalog, name.ident.namespace, span)
-    exists = name.catalog.table_exists(name.ident)
+    while True:
+        exists = name.catalog.table_exists(name.ident)
+        try:
+            return _create_at(session, statement, name, exists)
+        except BergError as error:
+            # Someone else may have made it meanwhile: then there is the table that there may be.
+            unwanted = statement.mode == "create" and not statement.if_not_exists
+            if exists or unwanted or error.code is not ErrorCode.ALREADY_EXISTS:
+                raise
+            if not name.catalog.table_exists(name.ident):
+                raise
+
+
+def _create_at(session: Session, statement: st.CreateTable, name: TableName, exists: bool) -> Result:
+    span = statement.name.span
     if statement.mode == "create" and exists:
         if statement.if_not_exists:
             return ok()

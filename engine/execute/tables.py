@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bergsql.catalog.errors import BergError, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.execute.like import like
 from bergsql.engine.names import database_name, named_table, require_database
 from bergsql.engine.result import STRING, Column, Result, ResultKind, listing, ok
@@ -27,6 +27,8 @@ def drop(session: Session, statement: st.DropTable) -> Result:
     try:
         table.catalog.drop_table(table.ident, purge=statement.purge)
     except BergError as error:
+        if statement.if_exists and error.code is ErrorCode.NOT_FOUND:
+            return ok()  # someone else dropped it meanwhile
         raise error.at(statement.name.span) from None
     return ok()
 
