@@ -29,7 +29,8 @@ def order_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
         return ""
     inner = replace(context, clause="ORDER BY", aliases_first=True)
     places = {item.bound.sql: n for n, item in reversed(list(enumerate(items)))}
-    keys = [_order_item(key, items, places, inner) for key in order.expressions]
+    distinct = node.args.get("distinct") is not None
+    keys = [_order_item(key, items, places, inner, distinct=distinct) for key in order.expressions]
     return f" ORDER BY {', '.join(k for k in keys if k)}" if any(keys) else ""
 
 
@@ -40,7 +41,7 @@ def check_distribution(node: exp.Expr, context: Context) -> None:
         order_key(key, replace(context, clause="DISTRIBUTE BY"))
 
 
-def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], context: Context) -> str:
+def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], context: Context, *, distinct: bool) -> str:
     """A key; one that is an item (``places``: by SQL) is its number."""
     inner = node.this if isinstance(node, exp.Ordered) else node
     if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
@@ -53,9 +54,23 @@ def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], conte
         bound = bind(inner, context)
         position = places.get(bound.sql)
         if position is None:
+            if distinct:
+                _check_selected(inner, places, context)
             return "" if bound.is_constant else order_key(node, context, bound)[0]  # a literal orders nothing
     number = Bound(str(position + 1), items[position].bound.type, "")
     return order_key(node, context, number)[0]
+
+
+def _check_selected(key: exp.Expr, places: dict[str, int], context: Context) -> None:
+    """Refuse a key of SELECT DISTINCT that is not made of what is selected: one row of the result has several."""
+    for column in key.find_all(exp.Column):
+        if bind(column, context).sql not in places:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"SELECT DISTINCT can only be ordered by what it selects: '{column.name}' is not among that.",
+                span=span_of(column),
+                hint="Select it too, or use GROUP BY and an aggregate such as MIN.",
+            )
 
 
 def ordinal(node: exp.Expr, count: int, clause: str) -> int | None:
