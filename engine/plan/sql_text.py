@@ -72,6 +72,11 @@ def tries(sql: str) -> bool:
     return "TRY(" in sql
 
 
+def at_least(sql: str, least: int) -> str:
+    """SQL for a number that is no less; NULL stays NULL, which DuckDB's ``greatest`` skips."""
+    return f"CASE WHEN {sql} < {least} THEN {least} ELSE {sql} END"
+
+
 def failure(message: str, detail: str | None = None) -> str:
     """SQL that raises ``message`` (with the text of ``detail`` SQL put in for ``%s``) as an error of ours."""
     before, mark, after = message.partition("%s")

@@ -10,13 +10,16 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import BOOLEAN, INT, NULL, STRING, Bound
 from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, STAMPS
-from bergsql.engine.plan.sql_text import joined, let, let_all
+from bergsql.engine.plan.sql_text import failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
+
+MOST_ELEMENTS = 1 << 25
+"""Of an array whose size arguments say."""
 
 
 def array_of(element: DataType, nullable: bool = True) -> DataType:
@@ -224,8 +227,11 @@ def _sequence(arguments: list[Bound], context: Context) -> Bound:
     if a.type.kind is Kind.DATE or a.type.kind in STAMPS:
         if step is not None and step.type.kind not in INTERVALS:
             raise _no_step(step, "an interval", context)
-        by = step.sql if step is not None else "INTERVAL 1 DAY"
-        sql = f"generate_series({a.sql}, {coerce(b, a.type, context).sql}, {by})"
+        last = coerce(b, a.type, context).sql
+        day = f"CASE WHEN {a.sql} <= {last} THEN INTERVAL '1 day' ELSE INTERVAL '-1 day' END"
+        by = step.sql if step is not None else f"({day})"
+        micros = (f"epoch_us(CAST({x} AS TIMESTAMP))" for x in (last, a.sql, f"(DATE '1970-01-01' + {by})"))
+        sql = _bounded_series(a.sql, last, by, *micros)
         return Bound(f"CAST({sql} AS {duckdb_name(array_of(a.type))})", array_of(a.type, False), "")
     type_ = a.type if a.type.kind in INTEGERS else INT
     if a.type.kind not in (*INTEGERS, Kind.NULL):
@@ -233,9 +239,26 @@ def _sequence(arguments: list[Bound], context: Context) -> Bound:
     if step is not None and step.type.kind not in (*INTEGERS, Kind.NULL):
         raise _no_step(step, "a whole number", context)
     x, y = coerce(a, DataType(Kind.BIGINT), context), coerce(b, DataType(Kind.BIGINT), context)
-    by = step.sql if step is not None else f"CASE WHEN {x.sql} <= {y.sql} THEN 1 ELSE -1 END"
-    sql = f"CAST(generate_series({x.sql}, {y.sql}, {by}) AS {duckdb_name(array_of(type_))})"
+    by = step.sql if step is not None else f"(CASE WHEN {x.sql} <= {y.sql} THEN 1 ELSE -1 END)"
+    series = _bounded_series(x.sql, y.sql, by, y.sql, x.sql, by)
+    sql = f"CAST({series} AS {duckdb_name(array_of(type_))})"
     return Bound(sql, array_of(type_, False), "")
+
+
+def _bounded_series(first: str, last: str, by: str, end: str, begin: str, step: str) -> str:
+    """SQL for a series, unless it would take the memory of all; its size is told from numbers.
+
+    It is cut in the branch that is not reached: DuckDB computes constants there too.
+    """
+    count = f"((CAST({end} AS HUGEINT) - {begin}) // nullif({step}, 0) + 1)"
+    long = failure(f"SEQUENCE would make an array of %s elements: more than {MOST_ELEMENTS}.", count)
+    away = failure("SEQUENCE cannot come from its first value to its last one by steps of %s.", by)
+    too_long = f"{count} > {MOST_ELEMENTS}"
+    series = f"generate_series({first}, CASE WHEN {too_long} THEN {first} ELSE {last} END, {by})"
+    return (
+        f"CASE WHEN {too_long} THEN {long} WHEN sign({step}) * sign(CAST({end} AS HUGEINT) - {begin}) < 0 "
+        f"OR {step} = 0 AND {end} <> {begin} THEN {away} WHEN {step} = 0 THEN [{first}] ELSE {series} END"
+    )
 
 
 def _no_step(given: Bound, wanted: str, context: Context) -> BergError:

@@ -12,12 +12,15 @@ from bergsql.engine.plan import integers
 from bergsql.engine.plan.arithmetic import bind_arithmetic
 from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, NUMBERS, bounded
-from bergsql.engine.plan.sql_text import let_all
+from bergsql.engine.plan.sql_text import let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
+
+_EXACT_DIGITS, _EXACT_SCALE = range(-12, 9), 25
+"""Of doubles that are rounded as decimal numbers: 17 digits, of which the first is kept or the one behind."""
 
 
 def _abs(arguments: list[Bound], context: Context) -> str:
@@ -38,9 +41,10 @@ def _round(word: str) -> Callable[[list[Bound], Context], Bound]:
             raise not_supported(f"{word.upper()} to a number of digits that is not a literal")
         text = f"{word}({a.text}, {digits})" if context.spark else ""
         if a.type.kind in FLOATS:
-            # Through a decimal number in Java, which has no negative zero.
-            sql = f"CAST({duck}({a.sql}, {digits}) + 0 AS {'DOUBLE' if a.type.kind is Kind.DOUBLE else 'FLOAT'})"
-            return Bound(sql, a.type, text, a.nullable)
+            double = a.sql if a.type.kind is Kind.DOUBLE else f"CAST({a.sql} AS DOUBLE)"
+            sql = let(double, lambda x: _round_double(duck, x, digits))
+            name = "DOUBLE" if a.type.kind is Kind.DOUBLE else "FLOAT"
+            return Bound(f"CAST({sql} AS {name})", a.type, text, a.nullable)
         if a.type.kind in INTEGERS:
             if digits >= 0:
                 return Bound(a.sql, a.type, text, a.nullable)
@@ -52,6 +56,32 @@ def _round(word: str) -> Callable[[list[Bound], Context], Bound]:
         return Bound(sql, type_, text, a.nullable)
 
     return made
+
+
+def _round_double(duck: str, x: str, digits: int) -> str:
+    """As Java rounds a double: as the decimal number that it is written as, which has no negative zero.
+
+    That differs from rounding the double only where its digits have a 5 behind the last one kept, about.
+    """
+    rounded = f"{duck}({x}, {digits})"
+    if digits in _EXACT_DIGITS:
+        shifted = f"(abs({x}) * 1e{digits})"
+        near = f"{shifted} > 1e9 OR abs({shifted} - floor({shifted}) - 0.5) < 1e-6"
+        exact = f"{duck}(TRY_CAST(CAST({x} AS VARCHAR) AS DECIMAL(38, {_EXACT_SCALE})), {digits})"
+        rounded = f"coalesce(CASE WHEN {near} THEN CAST({exact} AS DOUBLE) END, {rounded})"
+    return f"({rounded} + 0)"
+
+
+def _shifted_type(arguments: Sequence[Bound]) -> DataType:
+    return BIGINT if arguments[0].type.kind is Kind.BIGINT else INT
+
+
+def _shiftleft(arguments: list[Bound], context: Context) -> str:
+    """The low bits stay; only the low bits of the number of places count."""
+    kind = _shifted_type(arguments).kind
+    wide = "HUGEINT" if kind is Kind.BIGINT else "BIGINT"
+    factor = f"(CAST(1 AS {wide}) << ({arguments[1].sql} & {integers.BITS[kind] - 1}))"
+    return integers.wrapped(f"(CAST({arguments[0].sql} AS {wide}) * {factor})", kind)
 
 
 def _rounded_type(type_: DataType, digits: int) -> DataType:
@@ -210,6 +240,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("unhex", "fs", "t", DataType(Kind.BYTES), "TRY(unhex({0}))"),
     Scalar("bin", "fs", "l", STRING, "bin({0})"),
     Scalar("factorial", "s", "i", BIGINT, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"),
-    Scalar("shiftleft", "s", "ii", INT, "CAST(({0} << {1}) AS INTEGER)"),
+    Scalar("shiftleft", "s", "Ii", _shifted_type, _shiftleft),
     Scalar("width_bucket", "s", "dddl", BIGINT, _width_bucket),
 )

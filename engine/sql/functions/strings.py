@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan.bound import BOOLEAN, BYTES, INT, STRING, Bound
 from bergsql.engine.plan.coercion import BINARIES
-from bergsql.engine.plan.sql_text import failure, joined, let, let_all
+from bergsql.engine.plan.sql_text import at_least, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from bergsql.engine.plan.context import Context
+
+_UPPER = "upper(replace({0}, 'ß', 'ss'))"
+"""Java writes the letter that has no capital as two; DuckDB gives the capital that was added in 2017."""
+MOST_CHARACTERS = 1 << 28
+"""Of a text whose length an argument says. JVM engines stop at 2 GiB, mostly with their memory."""
 
 
 def _concat(node: exp.Expr, context: Context) -> Bound:
@@ -55,7 +60,7 @@ def _substring(arguments: list[Bound], context: Context) -> Bound:
         count = None
         if length is not None:
             known = isinstance(length.constant, int)
-            count = str(max(int(str(length.constant)), 0)) if known else f"greatest({length.sql}, 0)"
+            count = str(max(int(str(length.constant)), 0)) if known else at_least(length.sql, 0)
         sql = _piece(value.sql, str(max(start.constant, 1)), count, binary=binary)
     else:
         sql = _from_end(value.sql, start.sql, length.sql if length else None, binary=binary)
@@ -74,12 +79,15 @@ def _from_end(value: str, start: str, length: str | None, *, binary: bool) -> st
     size = "octet_length" if binary else "length"
 
     def made(x: str) -> str:
-        first = let(start, lambda s: f"CASE WHEN {s} > 0 THEN {s} WHEN {s} < 0 THEN {size}({x}) + {s} + 1 ELSE 1 END")
+        first = let(
+            start,
+            lambda s: f"CASE WHEN {s} > 0 THEN {s} WHEN {s} < 0 THEN {size}({x}) + {s} + 1 WHEN {s} = 0 THEN 1 END",
+        )
         if length is None:
-            return _piece(x, f"greatest({first}, 1)", None, binary=binary)
+            return _piece(x, at_least(first, 1), None, binary=binary)
 
         def cut(f: str) -> str:
-            return _piece(x, f"greatest({f}, 1)", f"greatest({length} + least({f} - 1, 0), 0)", binary=binary)
+            return _piece(x, at_least(f, 1), at_least(f"({length} + least({f} - 1, 0))", 0), binary=binary)
 
         return let(first, cut)
 
@@ -181,13 +189,34 @@ def _split_index(arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN {index.sql} >= 0 THEN {parts}[{index.sql} + 1] END"
 
 
+def _bounded(word: str, length: str, number: str, make: Callable[[str], str]) -> str:
+    """SQL for a text of ``length`` characters, unless one value would take the memory of all.
+
+    ``make`` makes it from ``number``, which is 0 for a text too long: DuckDB computes constants that no branch reaches.
+    """
+    too_long = f"{length} > {MOST_CHARACTERS}"
+    wrong = failure(f"{word.upper()} would make a text of %s characters: more than {MOST_CHARACTERS}.", length)
+    made = make(f"CASE WHEN {too_long} THEN 0 ELSE {at_least(number, 0)} END")
+    return f"CASE WHEN {too_long} THEN {wrong} ELSE {made} END"
+
+
+def _repeat(arguments: list[Bound], context: Context) -> str:
+    value, times = (a.sql for a in arguments)
+    length = f"(length({value}) * CAST({times} AS BIGINT))"
+    return _bounded("repeat", length, times, lambda n: f"repeat({value}, {n})")
+
+
+def _space(arguments: list[Bound], context: Context) -> str:
+    return _bounded("space", arguments[0].sql, arguments[0].sql, lambda n: f"repeat(' ', {n})")
+
+
 def _pad(word: str) -> Callable[[list[Bound], Context], str]:
     def made(arguments: list[Bound], context: Context) -> str:
         value, length = arguments[0], arguments[1]
         fill = arguments[2].sql if len(arguments) > 2 else "' '"
-        padded = f"{word}({value.sql}, greatest({length.sql}, 0), {fill})"
+        padded = _bounded(word, length.sql, length.sql, lambda n: f"{word}({value.sql}, {n}, {fill})")
         if context.spark:
-            return f"CASE WHEN {fill} = '' THEN left({value.sql}, greatest({length.sql}, 0)) ELSE {padded} END"
+            return f"CASE WHEN {fill} = '' THEN left({value.sql}, {at_least(length.sql, 0)}) ELSE {padded} END"
         return f"CASE WHEN {length.sql} >= 0 AND {fill} <> '' THEN {padded} END"
 
     return made
@@ -280,23 +309,23 @@ def _texts(arguments: Sequence[Bound]) -> DataType:
 FUNCTIONS: tuple[Function, ...] = (
     Special("concat", "fs", _concat),
     Scalar("concat_ws", "fs", "aa*", STRING, _concat_ws),
-    Scalar("upper", "fs", "t", STRING, "upper({0})"),
-    Scalar("ucase", "s", "t", STRING, "upper({0})"),
+    Scalar("upper", "fs", "t", STRING, _UPPER),
+    Scalar("ucase", "s", "t", STRING, _UPPER),
     Scalar("lower", "fs", "t", STRING, "lower({0})"),
     Scalar("lcase", "s", "t", STRING, "lower({0})"),
     Scalar("length char_length character_length len", "s", "o", INT, _length),
     Scalar("char_length character_length", "f", "t", INT, _length),
     Scalar("octet_length", "s", "o", INT, _octet_length),
     Scalar("substring substr", "fs", "aii?", STRING, _substring),
-    Scalar("left", "fs", "ti", STRING, "left({0}, greatest({1}, 0))"),
-    Scalar("right", "fs", "ti", STRING, "right({0}, greatest({1}, 0))"),
+    Scalar("left", "fs", "ti", STRING, lambda a, c: f"left({a[0].sql}, {at_least(a[1].sql, 0)})"),
+    Scalar("right", "fs", "ti", STRING, lambda a, c: f"right({a[0].sql}, {at_least(a[1].sql, 0)})"),
     Scalar("trim", "fs", "tt?", STRING, _spark_trim("trim")),
     Scalar("btrim", "fs", "tt?", STRING, _trim("trim")),
     Scalar("ltrim", "fs", "tt?", STRING, _trim("ltrim")),
     Scalar("rtrim", "fs", "tt?", STRING, _trim("rtrim")),
     Scalar("lpad", "fs", "tit?", STRING, _pad("lpad")),
     Scalar("rpad", "fs", "tit?", STRING, _pad("rpad")),
-    Scalar("repeat", "fs", "ti", STRING, "repeat({0}, greatest({1}, 0))"),
+    Scalar("repeat", "fs", "ti", STRING, _repeat),
     Scalar("reverse", "f", "t", STRING, "reverse({0})"),
     Scalar("reverse", "s", "a", 0, _reverse),
     Scalar("replace", "fs", "ttt?", STRING, lambda a, c: _replace(a)),
@@ -334,7 +363,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Scalar("to_base64", "f", "t", STRING, "base64(encode({0}))"),
     Scalar("from_base64", "f", "t", STRING, lambda a, c: f"decode({_from_base64(a[0].sql)})"),
-    Scalar("space", "s", "i", STRING, "repeat(' ', greatest({0}, 0))"),
+    Scalar("space", "s", "i", STRING, _space),
     Scalar("levenshtein", "s", "tt", INT, "CAST(levenshtein({0}, {1}) AS INTEGER)"),
     Scalar("uuid", "fs", "", STRING, "CAST(uuid() AS VARCHAR)", volatile=True),
 )

@@ -79,9 +79,13 @@ def _local(bound: Bound) -> str:
 
 
 def _date_format(arguments: list[Bound], context: Context) -> str:
-    if arguments[1].constant == "":  # which DuckDB refuses
-        return f"CASE WHEN {arguments[0].sql} IS NOT NULL THEN '' END"
-    return f"strftime({_local(arguments[0])}, {_format_sql(arguments[1])})"
+    return _formatted(_local(arguments[0]), arguments[1])
+
+
+def _formatted(timestamp: str, pattern: Bound) -> str:
+    if pattern.constant == "":  # which DuckDB refuses
+        return f"CASE WHEN {timestamp} IS NOT NULL THEN '' END"
+    return f"strftime({timestamp}, {_format_sql(pattern)})"
 
 
 def _part(name: str, duck: str | None = None) -> Callable[[list[Bound], Context], str]:
@@ -220,8 +224,10 @@ def _unix_timestamp(arguments: list[Bound], context: Context) -> str:
 
 
 def _from_unixtime(arguments: list[Bound], context: Context) -> str:
-    pattern = _format_sql(arguments[1]) if len(arguments) > 1 else "'%Y-%m-%d %H:%M:%S'"
-    return f"strftime(CAST(make_timestamptz({arguments[0].sql} * 1000000) AS TIMESTAMP), {pattern})"
+    timestamp = f"CAST(make_timestamptz({arguments[0].sql} * 1000000) AS TIMESTAMP)"
+    if len(arguments) > 1:
+        return _formatted(timestamp, arguments[1])
+    return f"strftime({timestamp}, '%Y-%m-%d %H:%M:%S')"
 
 
 _SHORT = {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": "DAY"}
@@ -278,13 +284,15 @@ def _trunc(arguments: list[Bound], context: Context) -> str:
 
 
 def floor_to_unit(word: str, arguments: list[Bound], context: Context) -> Bound:
-    """Flink's FLOOR(ts TO DAY) and CEIL(ts TO DAY)."""
+    """Flink's FLOOR(ts TO DAY) and CEIL(ts TO DAY). A week begins on Sunday."""
     value, unit = arguments[0], _unit(arguments[1].constant)
     if value.type.kind not in (*STAMPS, Kind.DATE):
         from bergsql.engine.plan.casts import coerce
 
         value = coerce(value, STAMP6, context)
     cut = f"date_trunc('{unit}', {value.sql})"
+    if unit == "week":
+        cut = f"(date_trunc('week', {value.sql} + INTERVAL 1 DAY) - INTERVAL 1 DAY)"
     if word == "ceil":
         cut = f"CASE WHEN {cut} = {value.sql} THEN {value.sql} ELSE {cut} + INTERVAL 1 {unit} END"
     return Bound(f"CAST({cut} AS DATE)" if value.type.kind is Kind.DATE else cut, value.type, "", value.nullable)
