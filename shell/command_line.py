@@ -58,7 +58,7 @@ def _told(options: Options, screen: Screen) -> ExitCode | None:
         screen.out.begin(())
         screen.out.write(help_text())
     elif options.version:
-        from bergsql.shell.version import version
+        from bergsql.engine.version import version
 
         screen.out.begin(())
         screen.out.write(f"bergsql {version()}\n")

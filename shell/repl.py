@@ -106,7 +106,7 @@ def _continuation(width: int, line_number: int, wrap_count: int) -> StyleAndText
 def run_prompt(runner: Runner, home: Path) -> ExitCode:
     """Greet and talk until the person leaves."""
     if not runner.screen.quiet:
-        from bergsql.shell.version import version
+        from bergsql.engine.version import version
 
         print(_BANNER.format(version=version()), flush=True)
     return Prompt(runner, home).run()

@@ -8,9 +8,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 from bergsql.engine.table.datafile import DataFile, FileContent
+from bergsql.engine.version import version
 
 ENGINE_NAME = "bergsql"
 OPERATION = "operation"
@@ -86,7 +86,7 @@ class Tally:
                 now = int(before) + self._counts.get(added, 0) - self._counts.get(removed, 0)
                 if now >= 0:
                     out[total] = str(now)
-        out["engine-version"] = engine_version()
+        out["engine-version"] = version()
         out["engine-name"] = ENGINE_NAME
         return out
 
@@ -111,14 +111,3 @@ _ORDER = (
     "added-equality-deletes",
     "removed-equality-deletes",
 )
-
-
-@cache
-def engine_version() -> str:
-    """The installed version of bergsql; ``unknown`` when it runs without being installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("bergsql")
-    except PackageNotFoundError:
-        return "unknown"

@@ -29,12 +29,9 @@ def _user(arguments: list[Bound], context: Context) -> str:
 
 
 def _version(arguments: list[Bound], context: Context) -> str:
-    from importlib.metadata import PackageNotFoundError, version
+    from bergsql.engine.version import version
 
-    try:
-        return string_literal(f"bergsql {version('bergsql')}")
-    except PackageNotFoundError:
-        return "'bergsql'"
+    return string_literal(f"bergsql {version()}")
 
 
 FUNCTIONS: tuple[Function, ...] = (
