@@ -154,7 +154,8 @@ class Settings:
         return self._values.get(known.spec.key, known.spec.default)
 
     def flag(self, key: str) -> bool:
-        return (self.get(key) or "").casefold() == "true"
+        """Whether a bool setting is true."""
+        return self.get(key) == "true"
 
     def number(self, key: str) -> int:
         """The value of an int setting, which is set or has a default."""
@@ -225,8 +226,16 @@ def check_zone(value: str, span: Span | None = None) -> str:
     """``value`` as the name of a time zone that DuckDB takes, or ``default``."""
     if value.casefold() == "default":
         return "default"
+    import re
     from zoneinfo import available_timezones
 
+    if offset := re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d))?", value.strip().upper()):
+        sign, hours, minutes = offset.groups()
+        if int(minutes or 0) or int(hours) > 14 or (sign == "-" and int(hours) > 12):
+            message = f"The time zone '{value}' is not supported: an offset has whole hours, from -12:00 to +14:00."
+            raise BergError(ErrorCode.OPTION, message, span=span, hint="Name a place, such as 'Asia/Kolkata'.")
+        # POSIX counts them from the other side.
+        return f"Etc/GMT{'-' if sign == '+' else '+'}{int(hours)}" if int(hours) else "UTC"
     zones: Mapping[str, str] = {z.casefold(): z for z in available_timezones()}
     try:
         return zones[value.casefold()]

@@ -10,7 +10,7 @@ from bergsql.engine.result import Result, ResultKind
 from bergsql.shell.commands import Quit, command_in
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
-from bergsql.shell.render.layout import DEFAULT_MAX_WIDTH, Layout, View
+from bergsql.shell.render.layout import Layout, View
 from bergsql.shell.screen import OutputError, Screen
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ class Runner:
         self.screen.out.flush()
 
     def _view(self, started: float) -> View:
-        setting = self.session.setting
+        settings = self.session.settings
         return View(
             zone=self.session.time_zone,
-            max_width=int(setting("table.display.max-column-width") or DEFAULT_MAX_WIDTH),
-            show_time=(setting("sql-client.display.print-time-cost") or "true").casefold() == "true",
+            max_width=settings.number("table.display.max-column-width"),
+            show_time=settings.flag("sql-client.display.print-time-cost"),
             started=started,
         )
 

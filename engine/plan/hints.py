@@ -60,7 +60,7 @@ def check_write_hints(options: Sequence[Option], relations: Relations) -> None:
 
 
 def _check_enabled(options: Sequence[Option], relations: Relations) -> None:
-    if options and (relations.setting(ENABLED) or "true").casefold() == "false":
+    if options and relations.setting(ENABLED) == "false":
         raise BergError(
             ErrorCode.OPTION,
             f"OPTIONS hints are switched off by '{ENABLED}'.",

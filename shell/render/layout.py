@@ -8,16 +8,14 @@ from typing import NamedTuple, Protocol
 
 from bergsql.engine.result import Result, Row
 
-DEFAULT_MAX_WIDTH = 30
-"""The widest that a column of a tableau gets."""
-
 
 class View(NamedTuple):
     """How the session wants results to look."""
 
+    max_width: int
+    """The widest that a column of a tableau gets."""
     zone: str = "UTC"
     """The name of the time zone in which instants are shown."""
-    max_width: int = DEFAULT_MAX_WIDTH
     show_time: bool = True
     started: float = 0.0
     """When the statement was given, on the monotonic clock."""

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
+from time import monotonic
 from uuid import UUID
 
 import pytest
@@ -69,7 +70,7 @@ def rows(columns: tuple[Column, ...], values: list[Row]) -> Result:
 
 def drawn(result: Result, name: str = "tableau", **view: object) -> str:
     out = io.StringIO()
-    layout(name)(result, out, View(**{"show_time": False, **view}))  # type: ignore[arg-type]
+    layout(name)(result, out, View(**{"max_width": 30, "show_time": False, **view}))  # type: ignore[arg-type]
     return out.getvalue()
 
 
@@ -247,7 +248,7 @@ def test_footers() -> None:
     assert drawn(rows(columns, [])) == "Empty set\n"
     assert drawn(rows(columns, [(1,), (2,)])).endswith("+\n2 rows in set\n")
     timed = io.StringIO()
-    tableau.draw(rows(columns, []), timed, View(started=View().seconds() - 0.731))
+    tableau.draw(rows(columns, []), timed, View(max_width=30, started=monotonic() - 0.731))
     assert timed.getvalue() == "Empty set (0.73 seconds)\n"
 
 
@@ -262,7 +263,7 @@ def test_tableau_beyond_the_look_ahead_streams_and_stays_aligned() -> None:
         yield [(-(2**63), "w" * 40, 1.5)]
 
     columns = (Column("id", kind("BIGINT")), Column("name", STRING), Column("d", kind("DECIMAL", 3, 1)))
-    tableau.draw(Result(ResultKind.ROWS, columns, chunks()), out, View(show_time=False))
+    tableau.draw(Result(ResultKind.ROWS, columns, chunks()), out, View(max_width=30, show_time=False))
     lines = out.getvalue().split("\n")
     assert lines[-2] == f"{3 * tableau.LOOK_AHEAD + 1} rows in set"
     assert {len(line) for line in lines[:-2]} == {len(lines[0])}

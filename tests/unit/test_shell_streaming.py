@@ -40,7 +40,7 @@ def peak(name: str, rows: int) -> int:
     draw = layout(name)
     tracemalloc.start()
     try:
-        draw(Result(ResultKind.ROWS, columns, chunks(rows)), sink, View())
+        draw(Result(ResultKind.ROWS, columns, chunks(rows)), sink, View(max_width=30))
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
