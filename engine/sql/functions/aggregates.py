@@ -191,21 +191,14 @@ def _corr(call: Call, arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN {varies(a)} AND {varies(b)} THEN {call('corr', a, b)} END"
 
 
-def _extreme(duck: str) -> Callable[[Call, list[Bound], Context], str]:
-    def made(call: Call, arguments: list[Bound], context: Context) -> str:
-        return call(duck, arguments[0].sql)
-
-    return made
-
-
 FUNCTIONS: tuple[Function, ...] = (
     Aggregate("count", "fs", "a+", BIGINT, _count),
     Aggregate("sum", "s", "n", _spark_sum_type, _sum),
     Aggregate("sum", "f", "n", _flink_sum_type, _sum),
     Aggregate("avg mean", "s", "n", _avg_type, _avg),
     Aggregate("avg", "f", "n", _flink_avg_type, _avg),
-    Aggregate("min", "fs", "a", 0, _extreme("min")),
-    Aggregate("max", "fs", "a", 0, _extreme("max")),
+    Aggregate("min", "fs", "a", 0, "min"),
+    Aggregate("max", "fs", "a", 0, "max"),
     Aggregate("stddev stddev_samp", "fs", "d", DOUBLE, "stddev_samp"),
     Aggregate("std", "s", "d", DOUBLE, "stddev_samp"),
     Aggregate("stddev_pop", "fs", "d", DOUBLE, "stddev_pop"),

@@ -10,7 +10,7 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import BOOLEAN, INT, NULL, STRING, Bound
 from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, STAMPS
-from bergsql.engine.plan.sql_text import failure, joined, let, let_all
+from bergsql.engine.plan.sql_text import each, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
@@ -205,7 +205,6 @@ def _sorted(arguments: list[Bound], context: Context) -> str:
 
 def _join(arguments: list[Bound], context: Context) -> str:
     from bergsql.engine.plan.casts import convert_sql
-    from bergsql.engine.plan.sql_text import each
 
     a, separator = arguments[0], arguments[1]
     element = a.type.children[0].type

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import FLOATS
-from bergsql.engine.plan.comparison import comparable
+from bergsql.engine.plan.comparison import comparable, condition
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import flink_name, spark_name
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 def _if(node: exp.Expr, context: Context) -> Bound:
     from bergsql.engine.plan.arguments import fit_arguments
-    from bergsql.engine.plan.comparison import condition
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.sql.parser.query import span_of
 
@@ -90,7 +89,7 @@ def _isnan(arguments: list[Bound], context: Context) -> str:
     return f"coalesce(isnan({a.sql}), FALSE)" if a.type.kind in FLOATS else "FALSE"
 
 
-def _greatest(word: str) -> object:
+def _greatest(word: str) -> Callable[[list[Bound], Context], str]:
     def made(arguments: list[Bound], context: Context) -> str:
         listed = ", ".join(a.sql for a in arguments)
         if context.spark:  # NULLs are skipped, as DuckDB does
@@ -130,6 +129,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("isnotnull", "s", "a", BOOLEAN, _isnotnull),
     Scalar("isnan", "s", "n", BOOLEAN, _isnan),
     Scalar("nanvl", "s", "dd", 0, "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
-    Scalar("greatest", "fs", "cc+", "c", _greatest("greatest")),  # type: ignore[arg-type]
-    Scalar("least", "fs", "cc+", "c", _greatest("least")),  # type: ignore[arg-type]
+    Scalar("greatest", "fs", "cc+", "c", _greatest("greatest")),
+    Scalar("least", "fs", "cc+", "c", _greatest("least")),
 )

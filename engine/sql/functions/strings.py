@@ -306,6 +306,12 @@ def _texts(arguments: Sequence[Bound]) -> DataType:
     return DataType(Kind.ARRAY, children=(Field("element", STRING),))
 
 
+def _replace(arguments: list[Bound], context: Context) -> str:
+    old = arguments[1].sql
+    new = arguments[2].sql if len(arguments) > 2 else "''"
+    return f"replace({arguments[0].sql}, {old}, {new})"
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Special("concat", "fs", _concat),
     Scalar("concat_ws", "fs", "aa*", STRING, _concat_ws),
@@ -328,7 +334,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("repeat", "fs", "ti", STRING, _repeat),
     Scalar("reverse", "f", "t", STRING, "reverse({0})"),
     Scalar("reverse", "s", "a", 0, _reverse),
-    Scalar("replace", "fs", "ttt?", STRING, lambda a, c: _replace(a)),
+    Scalar("replace", "fs", "ttt?", STRING, _replace),
     Scalar("translate", "fs", "ttt", STRING, "translate({0}, {1}, {2})"),
     Scalar("initcap", "fs", "t", STRING, lambda a, c: _initcap(a[0].sql)),
     Scalar("ascii", "fs", "t", INT, "CAST(ascii({0}) AS INTEGER)"),
@@ -354,22 +360,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("sha256", "f", "t", STRING, "sha256({0})"),
     Scalar("sha2", "fs", "ti", STRING, _sha2),
     Scalar("base64", "s", "x", STRING, "base64({0})"),
-    Scalar(
-        "unbase64",
-        "s",
-        "t",
-        BYTES,
-        lambda a, c: _from_base64(f"regexp_replace({a[0].sql}, '[^A-Za-z0-9+/=]', '', 'g')"),
-    ),
+    Scalar("unbase64", "s", "t", BYTES, _unbase64),
     Scalar("to_base64", "f", "t", STRING, "base64(encode({0}))"),
     Scalar("from_base64", "f", "t", STRING, lambda a, c: f"decode({_from_base64(a[0].sql)})"),
     Scalar("space", "s", "i", STRING, _space),
     Scalar("levenshtein", "s", "tt", INT, "CAST(levenshtein({0}, {1}) AS INTEGER)"),
     Scalar("uuid", "fs", "", STRING, "CAST(uuid() AS VARCHAR)", volatile=True),
 )
-
-
-def _replace(arguments: list[Bound]) -> str:
-    old = arguments[1].sql
-    new = arguments[2].sql if len(arguments) > 2 else "''"
-    return f"replace({arguments[0].sql}, {old}, {new})"

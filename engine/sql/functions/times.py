@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.records import replace
@@ -114,8 +114,6 @@ def _extract(arguments: list[Bound], context: Context) -> Bound:
     unit = arguments[0].constant.upper()
     template = _EXTRACT.get(unit)
     if template is None:
-        from bergsql.catalog.errors import did_you_mean
-
         raise BergError(ErrorCode.INVALID, f"EXTRACT knows no unit {unit}.", hint=did_you_mean(unit, _EXTRACT))
     value = arguments[1]
     if value.type.kind in TEXTS:
@@ -131,10 +129,6 @@ def _extract(arguments: list[Bound], context: Context) -> Bound:
     if context.spark:
         return Bound(f"CAST({sql} AS INTEGER)", INT, "")
     return Bound(f"CAST({sql} AS BIGINT)", BIGINT, "")
-
-
-def _date_part(arguments: list[Bound], context: Context) -> Bound:
-    return _extract(arguments, context)
 
 
 def _date_add(sign: str) -> Callable[[list[Bound], Context], str]:
@@ -234,8 +228,6 @@ _SHORT = {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": "DA
 
 
 def _unit(word: object) -> str:
-    from bergsql.catalog.errors import did_you_mean
-
     if not isinstance(word, str):
         raise BergError(ErrorCode.INVALID, "The unit must be a literal, such as 'DAY'.")
     upper = word.upper().removeprefix("SQL_TSI_")
@@ -366,6 +358,16 @@ def _datediff(node: exp.Expr, context: Context) -> Bound:
     return Bound.of(f"CAST({a.sql} - {b.sql} AS INTEGER)", INT, text, a, b)
 
 
+def _months_between(arguments: list[Bound], context: Context) -> str:
+    a, b = (_local(x) for x in arguments)
+    return (
+        f"CASE WHEN day({a}) = day({b}) OR (last_day({a}) = CAST({a} AS DATE) AND last_day({b}) = CAST({b} AS DATE)) "
+        f"THEN CAST((year({a}) - year({b})) * 12 + month({a}) - month({b}) AS DOUBLE) "
+        f"ELSE round((year({a}) - year({b})) * 12 + month({a}) - month({b}) + "
+        f"(epoch({a} - date_trunc('month', {a})) - epoch({b} - date_trunc('month', {b}))) / 2678400, 8) END"
+    )
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("current_date curdate", "fs", "", DATE, "current_date"),
     Scalar("current_timestamp now", "fs", "", LTZ6, _now_of),
@@ -391,20 +393,20 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("minute", "fs", "S", INT, _part("minute")),
     Scalar("second", "fs", "S", INT, _part("second")),
     Scalar("extract", "fs", "ta", INT, _extract),
-    Scalar("date_part datepart", "s", "ta", INT, _date_part),
+    Scalar("date_part datepart", "s", "ta", INT, _extract),
     Scalar("date_format", "fs", "St", STRING, _date_format),
     Scalar("date_add dateadd", "s", "Di", DATE, _date_add("+")),
     Scalar("date_sub", "s", "Di", DATE, _date_add("-")),
     Special("datediff date_diff", "s", _datediff),
     Scalar("add_months", "s", "Di", DATE, "CAST(({0} + to_months({1})) AS DATE)"),
-    Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), lambda a, c: _months_between(a)),
+    Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), _months_between),
     Scalar("next_day", "s", "Dt", DATE, _next_day),
     Scalar("last_day", "s", "D", DATE, "last_day({0})"),
     Scalar("make_date", "s", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),
     Scalar("to_date", "fs", "at?", DATE, _to_date),
     Scalar("to_timestamp", "fs", "at?", LTZ6, _to_timestamp),
     Scalar("to_timestamp_ltz", "f", "ai?", LTZ3, _to_timestamp_ltz),
-    Scalar("unix_timestamp", "fs", "at?", BIGINT, lambda a, c: _unix_timestamp(a, c)),
+    Scalar("unix_timestamp", "fs", "at?", BIGINT, _unix_timestamp),
     Scalar("from_unixtime", "fs", "lt?", STRING, _from_unixtime),
     Scalar("timestamp_seconds", "s", "n", LTZ6, lambda a, c: _instant(a[0], 1_000_000)),
     Scalar("timestamp_millis", "s", "l", LTZ6, "make_timestamptz({0} * 1000)"),
@@ -418,13 +420,3 @@ FUNCTIONS: tuple[Function, ...] = (
     Special("timestampadd", "fs", _timestampadd),
     Special("timestampdiff", "fs", _timestampdiff),
 )
-
-
-def _months_between(arguments: list[Bound]) -> str:
-    a, b = (_local(x) for x in arguments)
-    return (
-        f"CASE WHEN day({a}) = day({b}) OR (last_day({a}) = CAST({a} AS DATE) AND last_day({b}) = CAST({b} AS DATE)) "
-        f"THEN CAST((year({a}) - year({b})) * 12 + month({a}) - month({b}) AS DOUBLE) "
-        f"ELSE round((year({a}) - year({b})) * 12 + month({a}) - month({b}) + "
-        f"(epoch({a} - date_trunc('month', {a})) - epoch({b} - date_trunc('month', {b}))) / 2678400, 8) END"
-    )
