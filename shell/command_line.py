@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError
 from bergsql.shell.exits import ExitCode, exit_code_of
-from bergsql.shell.options import Options, UsageError, parse_options
+from bergsql.shell.options import Options, UsageError, help_text, parse_options
 from bergsql.shell.screen import OutputError, Screen, abandon, hold_closed_streams, masked, standard_screen, tell
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ def _run(arguments: Sequence[str]) -> ExitCode:
 def _told(options: Options, screen: Screen) -> ExitCode | None:
     """OK, if all that is asked for is the help or the version."""
     if options.help:
-        from bergsql.shell.options import help_text
-
         screen.out.begin(())
         screen.out.write(help_text())
     elif options.version:

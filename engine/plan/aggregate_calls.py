@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.arguments import fit_arguments
-from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.calls import bind_function, call_name, name_span, result_type
+from bergsql.engine.plan.bound import INT, Bound
+from bergsql.engine.plan.calls import bind_function, call_name, find, name_span, result_type
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
@@ -141,8 +141,6 @@ def _argument(node: exp.Expr, context: Context) -> Bound:
     from bergsql.engine.plan.expressions import bind
 
     if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-        from bergsql.engine.plan.bound import INT
-
         return Bound("*", INT, "1", False)
     return bind(node, context)
 
@@ -175,7 +173,6 @@ def bind_wrapped(node: exp.Expr, context: Context) -> Bound:
 
 
 def _bind_around(node: exp.Expr, context: Context, over: exp.Expr | None, around: _Around) -> Bound:
-    from bergsql.engine.plan.calls import find
     from bergsql.engine.plan.expressions import bind
 
     at = node

@@ -9,7 +9,7 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.casts import convert_sql, same_in_duckdb, type_text
 from bergsql.engine.plan.coercion import common_type
-from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner, type_error
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
 
@@ -77,8 +77,6 @@ def _combine(
 
 def _side(query: BoundQuery, columns: list[OutputColumn], planner: Planner) -> str:
     """One side, its columns cast where their type differs from the common one."""
-    from bergsql.engine.plan.context import Context
-
     different = [
         c.type != q.type and not same_in_duckdb(q.type, c.type) for c, q in zip(columns, query.columns, strict=True)
     ]
