@@ -34,7 +34,7 @@ def frame_sql(spec: exp.Expr, order: Sequence[exp.Expr], context: Context, place
     """
     refuse_unknown_parts(spec)
     kind = str(spec.args.get("kind") or "ROWS").upper()
-    start = _end(spec.args.get("start"), spec.args.get("start_side"), kind, order, context, place)
+    start = _end(spec.args["start"], spec.args.get("start_side"), kind, order, context, place)
     end = _End("CURRENT ROW", 0, 0)
     if spec.args.get("end") is not None:
         end = _end(spec.args["end"], spec.args.get("end_side"), kind, order, context, place)
@@ -47,17 +47,16 @@ def frame_sql(spec: exp.Expr, order: Sequence[exp.Expr], context: Context, place
 
 
 def _end(
-    value: object, side: object, kind: str, order: Sequence[exp.Expr], context: Context, place: Span | None
+    value: exp.Expr | str, side: str | None, kind: str, order: Sequence[exp.Expr], context: Context, place: Span | None
 ) -> _End:
     if isinstance(value, exp.Var):
         value = str(value.this)
-    sign = 1 if str(side or "PRECEDING").upper() == "FOLLOWING" else -1
+    sign = 1 if (side or "PRECEDING").upper() == "FOLLOWING" else -1
     if isinstance(value, str):
         word = value.upper()
         if word == "CURRENT ROW":
             return _End(word, 0, 0)
-        return _End(f"{word} {str(side or '').upper()}".strip(), 2 * sign, 0)
-    assert isinstance(value, exp.Expr)
+        return _End(f"{word} {(side or '').upper()}".strip(), 2 * sign, 0)
     bound = bind(value, context)
     where = span_of(value) or place
     if kind == "RANGE":
@@ -70,7 +69,7 @@ def _end(
     size = bound.constant if isinstance(bound.constant, int) else 0
     if size < 0:
         raise BergError(ErrorCode.INVALID, "The size of a window's frame cannot be negative.", span=where)
-    return _End(f"{bound.sql} {str(side or 'PRECEDING').upper()}", sign, size * sign)
+    return _End(f"{bound.sql} {(side or 'PRECEDING').upper()}", sign, size * sign)
 
 
 def _check_distance(distance: Bound, order: Sequence[exp.Expr], context: Context, place: Span | None) -> None:
