@@ -1,9 +1,9 @@
 """A script to its statements: the only place that knows where a statement ends.
 
 It looks only at what can hide or open something (quotes, comments, a few words): a ``;`` in a string, an identifier or
-a comment ends nothing. A statement set
-(``EXECUTE STATEMENT SET BEGIN …; …; END;``, ``BEGIN STATEMENT SET; …; END;``) and a ``BEGIN … END`` block are one
-statement. Text may come in pieces, such as a prompt's lines: what has been read is not read again.
+a comment ends nothing. A statement set (``EXECUTE STATEMENT SET BEGIN …; …; END;``, ``BEGIN STATEMENT SET; …; END;``)
+and a ``BEGIN … END`` block are one statement. Text may come in pieces, such as a prompt's lines: what has been read is
+not read again.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Splitter:
         self._line = 1
         self._line_start = 0  # offset of that line in all text
         self._open = ""  # the quote, "--" or "/*" that is open
+        self._opened = 0  # where it opened in the buffer
         self._depth = 0
         self._begin()
 
@@ -123,7 +124,7 @@ class Splitter:
         some = False
         for _ in splitter.feed(text):
             some = True
-        left = splitter._open not in ("", "--") or splitter._start >= 0 or splitter._held(text)
+        left = splitter._open not in ("", "--") or splitter._start >= 0 or splitter._held()
         return some and not left
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -158,9 +159,9 @@ class Splitter:
                     if self._flavour is Flavour.SPARK and mark != "`" and not self._raw_prefix(start):
                         self._open = "\\" + mark
 
-    def _held(self, text: str) -> bool:
+    def _held(self) -> bool:
         """Whether unread text at the end is more than blanks."""
-        return bool(self._buffer[self._at :].strip()) if text else False
+        return bool(self._buffer[self._at :].strip())
 
     def _safe_end(self, *, final: bool) -> int:
         """The end of the buffer, before a character that may be half of a mark."""
@@ -281,5 +282,3 @@ class Splitter:
             value = getattr(self, name)
             if value >= 0:
                 setattr(self, name, value - keep)
-
-    _opened = 0

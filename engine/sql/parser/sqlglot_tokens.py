@@ -91,7 +91,7 @@ class Converter:
             elif kind is TokenKind.OPERATOR:
                 self._operator(token)
             elif kind is TokenKind.QUOTED:
-                called = self._next(1).key == "(" and not self._defines_alias(token)
+                called = self._next(1).key == "(" and not self._defines_alias()
                 self._add(TokenType.IDENTIFIER, token, CALL + token.text if called else token.text)
                 if called:
                     self._open_call(cursor.token, token.text)
@@ -140,7 +140,7 @@ class Converter:
         self._add(TokenType.VAR, token, CALL + token.text)
         self._open_call(self.cursor.token, token.text)
 
-    def _defines_alias(self, _token: Token) -> bool:
+    def _defines_alias(self) -> bool:
         """Whether a name with a parenthesis behind it is an alias with columns: ``AS t(a, b)``, ``) t(a, b)``."""
         previous = self.out[-1].token_type if self.out else TokenType.SENTINEL
         return previous in (TokenType.ALIAS, TokenType.R_PAREN, TokenType.WITH)
