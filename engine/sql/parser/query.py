@@ -21,7 +21,7 @@ Calls
     (``exp.CurrentDate`` …). Units such as the DAY of ``TIMESTAMPADD(DAY, 1, x)`` are columns.
 Types
     ``CAST(x AS T)``, ``TRY_CAST(x AS T)`` and ``x::T`` are ``exp.Cast``/``exp.TryCast`` whose ``to`` is an opaque
-    ``exp.DataType``: :func:`declared_type` gives our :class:`DataType` of it (parsed by type_names, so both flavours'
+    ``exp.DataType``: :func:`declared_type` gives our :class:`DataType` of it (parsed by type_parser, so both flavours'
     names and ``ROW<…>``, ``TIMESTAMP_LTZ(3)``, ``BYTES``, ``INTERVAL DAY`` work; TIMESTAMP is by flavour).
 Literals
     ``DATE '…'``, ``TIME '…'``, ``TIMESTAMP '…'``, ``TIMESTAMP_NTZ '…'``, ``TIMESTAMP_LTZ '…'`` are ``exp.Cast`` of a
