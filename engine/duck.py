@@ -14,7 +14,7 @@ except ImportError:  # pragma: no cover - a later DuckDB may name its core other
 
 from bergsql.engine.sql.quoting import string_literal
 
-__all__ = ["CHUNK_ROWS", "Duck", "duckdb", "fetch_chunks", "half_of_memory", "set_variables"]
+__all__ = ["CHUNK_ROWS", "Duck", "duckdb", "fetch_chunks", "half_of_memory", "is_interruption", "set_variables"]
 
 CHUNK_ROWS = 2048
 """Rows fetched at a time: one DuckDB vector."""
@@ -96,6 +96,11 @@ def fetch_chunks(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[objec
     """The cursor's rows, a list at a time, until there are none."""
     while chunk := cursor.fetchmany(CHUNK_ROWS):
         yield chunk
+
+
+def is_interruption(error: RuntimeError) -> bool:
+    """Whether it is Ctrl-C inside DuckDB, as its Python client raises it."""
+    return "interrupted" in str(error)
 
 
 def half_of_memory() -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.default_names import DEFAULT_CATALOG, DEFAULT_DATABASE
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
-from bergsql.engine.duck import Duck, half_of_memory
+from bergsql.engine.duck import Duck, half_of_memory, is_interruption
 from bergsql.engine.result import Result
 from bergsql.engine.settings import CATALOG_PREFIX, Settings
 from bergsql.engine.sql.flavour import Flavour
@@ -215,7 +215,7 @@ class Session:
                 error.span = Span(to_original(error.span.start), to_original(error.span.end))
             raise
         except RuntimeError as error:
-            if "interrupted" in str(error):  # Ctrl-C inside DuckDB, as its Python client raises it
+            if is_interruption(error):
                 raise KeyboardInterrupt from error
             raise
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
-from bergsql.engine.duck import duckdb, fetch_chunks, set_variables
+from bergsql.engine.duck import duckdb, fetch_chunks, is_interruption, set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import STRING, Column, Result, ResultKind, Row
@@ -40,9 +40,9 @@ def open_plan(session: Session, plan: QueryPlan) -> Result:
 
         session.duck.done(cursor)
         raise from_duckdb_error(error, plan) from error
-    except BaseException as error:
+    except BaseException:
         session.duck.done(cursor)
-        raise _interrupt(error) from error
+        raise
     chunks = converted(_guarded(session, plan, cursor), types)
     return Result(ResultKind.ROWS, columns, chunks, close=lambda: session.duck.done(cursor))
 
@@ -58,14 +58,11 @@ def _guarded(session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnectio
 
         raise from_duckdb_error(error, plan) from error
     except RuntimeError as error:
-        raise _interrupt(error) from error
+        if is_interruption(error):
+            raise KeyboardInterrupt from error
+        raise
     finally:
         session.duck.done(cursor)
-
-
-def _interrupt(error: BaseException) -> BaseException:
-    """Ctrl-C inside DuckDB comes out of its Python client as a RuntimeError."""
-    return KeyboardInterrupt() if isinstance(error, RuntimeError) and "interrupted" in str(error) else error
 
 
 def explain(session: Session, statement: st.Explain) -> Result:
