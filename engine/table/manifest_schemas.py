@@ -137,13 +137,9 @@ def _array(number: int, name: str, element_id: int, items: Json) -> dict[str, Js
     return _optional(number, name, {"type": "array", "items": items, "element-id": element_id})
 
 
+@lru_cache(maxsize=64)
 def manifest_schema(version: int, names: tuple[str, ...], ids: tuple[int, ...], types: tuple[IcebergType, ...]) -> str:
     """The schema (JSON) of a manifest's entries, for partition fields of these names, ids and types."""
-    return _manifest_schema(version, names, ids, types)
-
-
-@lru_cache(maxsize=64)
-def _manifest_schema(version: int, names: tuple[str, ...], ids: tuple[int, ...], types: tuple[IcebergType, ...]) -> str:
     partition: list[Json] = []
     defined: set[str] = set()
     for name, number, kind in zip(names, ids, types, strict=True):
