@@ -25,8 +25,9 @@ from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
 from bergsql.engine.sql.types import DataType
 from bergsql.engine.table.append import Append
-from bergsql.engine.table.commit import Committed, Producer, commit_snapshot
+from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
+from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.writer import Written, write_rows
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
 from bergsql.engine.table.staging import delete_files
-from bergsql.engine.table.validate import History, check_same_table
+from bergsql.engine.table.validate import History, check_files_fit, check_same_table
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
 
 T = TypeVar("T")
-
-__all__ = ["Committed", "Producer", "commit_snapshot", "commit_updates", "snapshot_updates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def commit_snapshot(
 
     def attempt(maker: SnapshotWriter) -> Attempt:
         current = catalog.load_table(base.ident)
-        check_same_table(base.metadata, current.metadata, base.full_name)
+        check_files_fit(base.metadata, current.metadata, base.full_name)
         if current.metadata_location != base.metadata_location:
             producer.validate(History(base.metadata, current.metadata, branch, storage))
         snapshot = maker.make(current.metadata, current.metadata.snapshot_by_ref(branch))
@@ -133,8 +131,7 @@ def commit_updates(
 
     def attempt() -> LoadedTable:
         current = catalog.load_table(base.ident)
-        if current.metadata.table_uuid != base.metadata.table_uuid:
-            raise BergError(ErrorCode.CONFLICT, f"Table {base.full_name} was dropped and created anew meanwhile.")
+        check_same_table(base.metadata, current.metadata, base.full_name)
         return catalog.commit(current, updates_for(current))
 
     return _retried(attempt, lambda: None, properties)

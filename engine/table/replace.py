@@ -16,6 +16,7 @@ from bergsql.engine.table.commit import Attempt, Committed, run_attempts, snapsh
 from bergsql.engine.table.producer import Operation, Producer
 from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
+from bergsql.engine.table.validate import AGAIN
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
@@ -95,5 +96,5 @@ def _check_definition_unchanged(base: LoadedTable, current: LoadedTable) -> None
         raise BergError(
             ErrorCode.CONFLICT,
             f"Another writer changed the definition of table {base.full_name} meanwhile.",
-            hint="Run the statement again: it will see the table as it is now.",
+            hint=AGAIN,
         )

@@ -82,9 +82,14 @@ def check_no_new_rows(history: History, selection: Selection) -> None:
 
 
 def check_same_table(base: TableMetadata, current: TableMetadata, name: str) -> None:
-    """The table must not have been dropped and made anew, nor got columns that the written files do not fit."""
+    """The table must not have been dropped and made anew."""
     if base.table_uuid != current.table_uuid:
         raise BergError(ErrorCode.CONFLICT, f"Table {name} was dropped and created anew meanwhile.", hint=AGAIN)
+
+
+def check_files_fit(base: TableMetadata, current: TableMetadata, name: str) -> None:
+    """The table must be the same, and must not have got columns that the files written for ``base`` do not fit."""
+    check_same_table(base, current, name)
     if current.schema is not base.schema and not current.schema.same_columns(base.schema):
         _check_columns(base.schema, current.schema, name, current.format_version)
 

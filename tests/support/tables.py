@@ -19,9 +19,10 @@ from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
 from bergsql.engine.duck import Duck
 from bergsql.engine.table.append import Append
-from bergsql.engine.table.commit import Committed, Producer, commit_snapshot
+from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestEntry
 from bergsql.engine.table.manifests import read_manifest, read_manifest_list
+from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.writer import Written, write_rows
 
 Columns = Mapping[str, Any]
