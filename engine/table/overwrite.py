@@ -6,9 +6,9 @@ rows would vanish without having been seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import NestedField, UUIDType
@@ -104,7 +104,7 @@ class InPartitions(Selection):
     bounds: Mapping[int, tuple[FieldSummary, ...]]
 
     @staticmethod
-    def of(files: Any, metadata: TableMetadata) -> InPartitions:
+    def of(files: Sequence[DataFile], metadata: TableMetadata) -> InPartitions:
         """The partitions that ``files`` are in."""
         from bergsql.engine.table.manifest_schemas import partition_types
         from bergsql.engine.table.manifest_writing import summarize_partitions
