@@ -110,12 +110,9 @@ def _codec(name: str) -> Callable[[bytes], bytes]:
             return unzstd
 
         def unsnap(b: bytes) -> bytes:
-            size, _, shift = 0, 0, 0
-            for byte in b:
-                size |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
+            size = b[0]
+            if size > 127:
+                size, _ = varint_tail(b, 1, size)
             return bytes(pa.decompress(b[:-4], decompressed_size=size, codec="snappy", asbytes=True))
 
         return unsnap

@@ -11,17 +11,16 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from bergsql.catalog.metadata.exact import decimal_of
 from bergsql.engine.table import avro
 
 Decoder = Callable[[bytes, int, Callable[[Any], None]], int]
 """decode(block, records, add) calls ``add`` with each record's value and returns where it stopped."""
-
-_EXACT = Context(prec=80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def compile_decoder(schema: bytes, layout: Layout) -> Decoder:
 
 
 def _decimal(unscaled: bytes, scale: int) -> Decimal:
-    return Decimal(int.from_bytes(unscaled, "big", signed=True)).scaleb(-scale, _EXACT)
+    return decimal_of(int.from_bytes(unscaled, "big", signed=True), scale)
 
 
 @dataclass(slots=True)
