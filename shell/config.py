@@ -19,6 +19,7 @@ from typing import NamedTuple
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.shell.render.formats import FORMATS
+from bergsql.shell.sources import unreadable
 
 FILE_NAME = "config.toml"
 
@@ -54,7 +55,7 @@ def load_config(home: Path) -> Config:
     except FileNotFoundError:
         return Config()
     except OSError as error:
-        raise BergError(ErrorCode.CONFIG, f"Cannot read {path}: {error.strerror}.") from error
+        raise unreadable(str(path), error) from error
     import tomllib
 
     try:
