@@ -23,6 +23,7 @@ CODECS = {
 LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 """The compression levels that a codec has."""
 
+OBJECT_STORAGE = "write.object-storage.enabled"
 DEFAULT_METRICS_COLUMNS = 100
 DEFAULT_TRUNCATION = 16
 
@@ -43,9 +44,14 @@ class WriteProperties:
 
     ``location`` is the directory of data files, without a trailing slash. ``level`` None means the codec's default.
     Sizes are bytes; a row group ends at its size or at DuckDB's 122,880 rows, whichever comes first.
+    ``object_storage``, ``partitioned_paths`` and ``context`` (database and table, of data outside the table's
+    directory) are about hashed locations.
     """
 
     location: str
+    object_storage: bool
+    partitioned_paths: bool
+    context: str
     codec: str
     level: int | None
     target_file_size: int
@@ -64,9 +70,17 @@ class WriteProperties:
         if file_format != "parquet":
             raise read.wrong("write.format.default", "parquet, avro or orc")
         codec = read.one_of("write.parquet.compression-codec", "zstd", CODECS)
+        if "write.location-provider.impl" in properties:
+            raise not_supported(
+                "Writing to a table with a location provider of its own ('write.location-provider.impl')"
+            )
+        location = data_location(properties, table_location)
         prefix = "write.metadata.metrics.column."
         return WriteProperties(
-            location=data_location(properties, table_location),
+            location=location,
+            object_storage=read.boolean(OBJECT_STORAGE, False),
+            partitioned_paths=read.boolean("write.object-storage.partitioned-paths", True),
+            context="" if location.startswith(table_location) else "/".join(table_location.split("/")[-2:]),
             codec=codec,
             level=read.level("write.parquet.compression-level", codec),
             target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
@@ -120,7 +134,10 @@ class CommitProperties:
 def data_location(properties: Mapping[str, str], table_location: str) -> str:
     """The directory of a table's data files, without a trailing slash."""
     read = _Reader(properties)
-    given = (read.location(key, table_location) for key in ("write.data.path", "write.folder-storage.path"))
+    keys = ["write.data.path", "write.folder-storage.path"]
+    if read.boolean(OBJECT_STORAGE, False):
+        keys.insert(1, "write.object-storage.path")
+    given = (read.location(key, table_location) for key in keys)
     return next(filter(None, given), f"{table_location}/data")
 
 

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError
+from bergsql.engine.table.data_locations import data_file_location
 
 if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
-
-_LONGEST_NAME = 255
-"""Bytes that a name in a path may have on the usual file systems."""
+    from bergsql.engine.table.properties import WriteProperties
 
 
 class Staging:
-    """The files of one statement below the data directory ``location``."""
+    """The files of one statement, in a table's data directory."""
 
-    def __init__(self, storage: Storage, location: str) -> None:
+    def __init__(self, storage: Storage, settings: WriteProperties) -> None:
         self._storage = storage
-        self._location = location
+        self._settings = settings
+        self._location = location = settings.location
         self._write_id = str(uuid4())
         self.directory = f"{location}/staging-{self._write_id}"
         """For files in the making."""
@@ -53,8 +53,9 @@ class Staging:
     def place(self, staged: str, partition_path: str) -> str:
         """Rename a complete file, whose local path is ``staged``, to its place in a partition; its location."""
         self._count += 1
-        parent = "/".join((self._location, *map(_shortened, partition_path.split("/") if partition_path else ())))
-        path = f"{parent}/00000-0-{self._write_id}-{self._count:05d}.parquet"
+        name = f"00000-0-{self._write_id}-{self._count:05d}.parquet"
+        path = data_file_location(self._settings, partition_path, name)
+        parent = path.rpartition("/")[0]
         if parent not in self._parents:
             self._storage.mkdir(parent)
             self._parents.add(parent)
@@ -101,12 +102,3 @@ def _missing_parents(storage: Storage, location: str) -> list[str]:
         missing.append(location)
         location = location.rpartition("/")[0]
     return missing
-
-
-def _shortened(name: str) -> str:
-    """A directory's name for a partition, cut if no file system would take it. Readers never look at it."""
-    if len(name.encode()) <= _LONGEST_NAME:
-        return name
-    from hashlib import sha256
-
-    return f"{name[:150]}~{sha256(name.encode()).hexdigest()[:32]}"

@@ -70,7 +70,7 @@ def write_rows(
     settings = WriteProperties.of({**metadata.properties, **(properties or {})}, metadata.location)
     CommitProperties.of(metadata.properties, metadata.location)  # refused now rather than behind all the work
     rows = prepare_rows(select_sql, metadata.schema, metadata.spec)
-    staging = Staging(storage, settings.location)
+    staging = Staging(storage, settings)
     cursor = duck.cursor()
     try:
         staging.open()
