@@ -57,6 +57,7 @@ class TransformKind(StrEnum):
 TIME_KINDS = frozenset({TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR})
 
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
+_MORE_THAN_ANY_WIDTH = 1 << 31
 _MICROS_A_DAY = 86_400_000_000
 _MICROS_AN_HOUR = 3_600_000_000
 
@@ -91,7 +92,7 @@ class Transform:
         """``bucket[4]``, ``day``, … as in table metadata; a name of the future gives UNKNOWN."""
         if m := _WITH_WIDTH.fullmatch(text.lower()):
             width = int(m[2])
-            if width > 0:
+            if 0 < width < _MORE_THAN_ANY_WIDTH:
                 return Transform(TransformKind(m[1]), width)
         elif text.lower() in _WITHOUT_WIDTH:
             return Transform(TransformKind(text.lower()))
@@ -178,8 +179,9 @@ def truncate(width: int) -> Transform:
 
 
 def _with_width(kind: TransformKind, width: int, what: str) -> Transform:
-    if not 0 < width < 2**31:
-        raise BergError(ErrorCode.INVALID, f"Invalid {what} for transform {kind.value}: {width} (must be > 0).")
+    if not 0 < width < _MORE_THAN_ANY_WIDTH:
+        message = f"Invalid {what} for transform {kind.value}: {width} (must be from 1 to {_MORE_THAN_ANY_WIDTH - 1})."
+        raise BergError(ErrorCode.INVALID, message)
     return Transform(kind, width)
 
 

@@ -156,14 +156,7 @@ def _column_change(
     """The schema after one action on a column."""
     match action:
         case st.AddColumn():
-            return evolve.add_column(
-                schema,
-                _new_column(action.column, metadata.format_version),
-                last_column_id,
-                parent=action.path,
-                after=action.after,
-                case_sensitive=case_sensitive,
-            )
+            return _with_column(action, schema, last_column_id, metadata, case_sensitive)
         case st.DropColumn():
             if action.if_exists and schema.find(".".join(action.path), case_sensitive) is None:
                 return schema
@@ -172,6 +165,20 @@ def _column_change(
             return evolve.rename_column(schema, action.path, action.to, case_sensitive=case_sensitive)
         case _:
             raise not_supported(f"This action of ALTER TABLE ({type(action).__name__})")
+
+
+def _with_column(
+    action: st.AddColumn, schema: Schema, last_column_id: int, metadata: TableMetadata, case_sensitive: bool
+) -> Schema:
+    new = _new_column(action.column, metadata.format_version)
+    try:
+        return evolve.add_column(
+            schema, new, last_column_id, parent=action.path, after=action.after, case_sensitive=case_sensitive
+        )
+    except BergError as error:
+        has_parent = not action.path or schema.find(".".join(action.path), case_sensitive) is not None
+        # What is not found then is the column that it shall stand behind.
+        raise error.at(action.after_span if error.code is ErrorCode.NOT_FOUND and has_parent else None) from None
 
 
 def _new_column(column: st.ColumnDef, format_version: int) -> NestedField:

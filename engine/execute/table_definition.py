@@ -14,7 +14,7 @@ from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.table_metadata import TableMetadata
-from bergsql.catalog.metadata.transforms import Transform, TransformKind
+from bergsql.catalog.metadata.transforms import Transform, TransformKind, bucket, truncate
 from bergsql.catalog.metadata.types import IcebergType, NestedField
 from bergsql.engine.plan.query import PlannedColumn
 from bergsql.engine.sql import statements as st
@@ -211,7 +211,12 @@ def declared_spec(schema: Schema, partitioning: Sequence[st.PartitionColumn], fl
 
 def partition_by(written: st.Transform) -> PartitionBy:
     """A transform as written, as the table format's."""
-    return PartitionBy(written.column, Transform(TransformKind(written.name), written.width or 0), written.alias)
+    try:
+        made = {"bucket": bucket, "truncate": truncate}.get(written.name)
+        transform = Transform(TransformKind(written.name)) if made is None else made(written.width or 0)
+    except BergError as error:
+        raise error.at(written.span) from None
+    return PartitionBy(written.column, transform, written.alias)
 
 
 def format_version_of(properties: Mapping[str, str], spans: Mapping[str, Span], default: int = 2) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from bergsql.catalog.errors import Span
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.partitioning import transform
 from bergsql.engine.sql.parser.tables import at_constraint, column, primary_key, watermark
@@ -155,16 +156,15 @@ def _added(cursor: Cursor) -> AlterAction:
         raise UnsupportedForm("ALTER TABLE … ADD WATERMARK", mark.span)
     name = cursor.name("a column's name")
     defined = column(cursor, name.parts[-1], name.span)
-    after = _position(cursor)
-    return AddColumn(defined, name.parts[:-1], after)
+    return AddColumn(defined, name.parts[:-1], *_position(cursor))
 
 
-def _position(cursor: Cursor) -> str | None:
+def _position(cursor: Cursor) -> tuple[str | None, Span | None]:
     if cursor.accept("FIRST"):
-        return ""
+        return "", None
     if cursor.accept("AFTER"):
-        return cursor.identifier("a column's name")[0]
-    return None
+        return cursor.identifier("a column's name")
+    return None, None
 
 
 def _drop(cursor: Cursor) -> list[AlterAction]:

@@ -37,6 +37,7 @@ class AddColumn(AlterAction):
     column: ColumnDef
     path: tuple[str, ...] = ()
     after: str | None = None
+    after_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
