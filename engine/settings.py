@@ -58,7 +58,8 @@ SETTINGS: tuple[Setting, ...] = (
         "table.local-time-zone",
         "zone",
         "default",
-        "The time zone in which instants are shown and zone-less text is read; default: the machine's.",
+        "The time zone in which instants are shown and zone-less text is read: a place, or hours as in GMT+08:00 (kept "
+        "as POSIX names them); default: the machine's.",
         aliases=("spark.sql.session.timeZone",),
     ),
     _setting(
