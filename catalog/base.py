@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.changes import TableUpdate
     from bergsql.catalog.metadata.table_metadata import TableMetadata
-    from bergsql.catalog.metadata.updates import TableUpdate
     from bergsql.catalog.storage.base import Storage
 
 Namespace = tuple[str, ...]

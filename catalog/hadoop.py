@@ -19,7 +19,7 @@ from bergsql.catalog.secrets import mask_value
 from bergsql.catalog.storage.base import FileExists, FileMissing, Storage, parent_of, scheme_of, storage_for
 
 if TYPE_CHECKING:
-    from bergsql.catalog.metadata.updates import TableUpdate
+    from bergsql.catalog.metadata.changes import TableUpdate
 
 _READ_ATTEMPTS = 20
 _DROPPED = ".dropped-"
@@ -38,7 +38,7 @@ class HadoopCatalog(Catalog):
         self.name = name
         self.options = {k: mask_value(k, v) for k, v in (options or {}).items()}
         self.warehouse = _absolute(resolve_env(warehouse))
-        self._storage = storage_for(self.warehouse, options)
+        self._storage = storage_for(self.warehouse)
         self._cache = MetadataCache()
 
     # --- namespaces --------------------------------------------------------------------------------------------------

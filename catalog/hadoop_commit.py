@@ -15,7 +15,7 @@ from bergsql.catalog.metadata_cache import MetadataCache
 from bergsql.catalog.storage.base import FileExists, FileMissing, Storage
 
 if TYPE_CHECKING:
-    from bergsql.catalog.metadata.updates import TableUpdate
+    from bergsql.catalog.metadata.changes import TableUpdate
 
 COMPRESSION_CODEC = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"

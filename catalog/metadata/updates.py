@@ -34,9 +34,7 @@ from bergsql.catalog.metadata.new_table import (
     FORMAT_VERSION,
     check_format_version,
     check_not_reserved,
-    new_table_metadata,
     parse_format_version,
-    replacement_updates,
 )
 from bergsql.catalog.metadata.partition import FIRST_PARTITION_ID, PartitionSpec
 from bergsql.catalog.metadata.schema import Schema
@@ -45,34 +43,6 @@ from bergsql.catalog.metadata.snapshots import MAIN_BRANCH, MetadataLogEntry, Sn
 from bergsql.catalog.metadata.sort import SortOrder
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import TransformKind
-
-__all__ = [
-    "LAST_ADDED",
-    "AddPartitionSpec",
-    "AddSchema",
-    "AddSnapshot",
-    "AddSortOrder",
-    "AssignUUID",
-    "RemovePartitionStatistics",
-    "RemoveProperties",
-    "RemoveSnapshotRef",
-    "RemoveSnapshots",
-    "RemoveStatistics",
-    "SetCurrentSchema",
-    "SetDefaultSortOrder",
-    "SetDefaultSpec",
-    "SetLocation",
-    "SetPartitionStatistics",
-    "SetProperties",
-    "SetSnapshotRef",
-    "SetStatistics",
-    "TableUpdate",
-    "UpgradeFormatVersion",
-    "apply_updates",
-    "log_previous",
-    "new_table_metadata",
-    "replacement_updates",
-]
 
 PREVIOUS_VERSIONS_MAX = "write.metadata.previous-versions-max"
 PREVIOUS_VERSIONS_MAX_DEFAULT = 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from errno import EACCES, EDQUOT, EMFILE, ENOSPC, EPERM, EROFS, EXDEV
 from typing import BinaryIO, Protocol
@@ -109,10 +109,6 @@ class Storage(Protocol):
         """Whether two locations are the same place, however they are spelt; there need not be anything."""
         ...
 
-    def size(self, path: str) -> int:
-        """The length of a file in bytes."""
-        ...
-
     def list(self, path: str) -> Iterator[tuple[str, bool]]:
         """The names directly in a directory, each with whether it is a directory; FileMissing if it is none."""
         ...
@@ -207,8 +203,8 @@ def parent_of(location: str) -> str | None:
     return root + (path.rpartition("/")[0] or "/") if path else None
 
 
-def storage_for(location: str, options: Mapping[str, str] | None = None) -> Storage:  # noqa: ARG001
-    """The file system that serves ``location``; ``options`` are the catalog's (credentials, endpoints)."""
+def storage_for(location: str) -> Storage:
+    """The file system that serves ``location``."""
     scheme = scheme_of(location)
     if scheme == "file":
         from bergsql.catalog.storage.local import LocalStorage

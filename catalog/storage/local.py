@@ -128,10 +128,6 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return a.resolve() == b.resolve()
 
-    def size(self, path: str) -> int:
-        with _errors_of(path, "read"):
-            return Path(strip_scheme(path)).stat().st_size
-
     def list(self, path: str) -> Iterator[tuple[str, bool]]:
         with _errors_of(path, "list"), os.scandir(strip_scheme(path)) as entries:
             found = [(e.name, e.is_dir()) for e in entries]

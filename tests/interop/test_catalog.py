@@ -12,7 +12,15 @@ import pytest
 
 from bergsql.catalog.base import TableIdent
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.catalog.metadata.changes import (
+    AddPartitionSpec,
+    AddSchema,
+    SetCurrentSchema,
+    SetDefaultSpec,
+    SetProperties,
+)
 from bergsql.catalog.metadata.evolve import add_column, drop_column, rename_column
+from bergsql.catalog.metadata.new_table import new_table_metadata
 from bergsql.catalog.metadata.partition import PartitionBy, build_spec
 from bergsql.catalog.metadata.partition_evolve import AddField, DropField, SpecChange, evolve_spec
 from bergsql.catalog.metadata.partition_text import escape, value_text
@@ -26,14 +34,6 @@ from bergsql.catalog.metadata.types import (
     DoubleType,
     FloatType,
     NestedField,
-)
-from bergsql.catalog.metadata.updates import (
-    AddPartitionSpec,
-    AddSchema,
-    SetCurrentSchema,
-    SetDefaultSpec,
-    SetProperties,
-    new_table_metadata,
 )
 from bergsql.catalog.metadata.values import from_bytes, to_bytes
 from tests.interop.conftest import Both

@@ -17,8 +17,8 @@ from pathlib import Path
 from bergsql.catalog.base import TableIdent
 from bergsql.catalog.errors import CommitConflict
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.catalog.metadata.changes import AddSnapshot, SetProperties, SetSnapshotRef
 from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
-from bergsql.catalog.metadata.updates import AddSnapshot, SetProperties, SetSnapshotRef
 from bergsql.catalog.storage.local import LocalStorage
 
 IDENT = TableIdent(("db",), "t")

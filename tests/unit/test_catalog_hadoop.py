@@ -17,6 +17,8 @@ from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError, CommitConflict, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.hadoop_versions import newest
+from bergsql.catalog.metadata.changes import AddSnapshot, SetProperties, SetSnapshotRef
+from bergsql.catalog.metadata.new_table import new_table_metadata
 from bergsql.catalog.metadata.partition import UNPARTITIONED
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
@@ -24,13 +26,7 @@ from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
-from bergsql.catalog.metadata.updates import (
-    AddSnapshot,
-    SetProperties,
-    SetSnapshotRef,
-    apply_updates,
-    new_table_metadata,
-)
+from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.catalog.storage.local import LocalStorage
 from tests.support.relics import TABLES, unpack_metadata
 

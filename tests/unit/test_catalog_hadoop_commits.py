@@ -19,20 +19,14 @@ from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.catalog.metadata.changes import AddSnapshot, SetLocation, SetProperties, SetSnapshotRef, TableUpdate
+from bergsql.catalog.metadata.new_table import new_table_metadata
 from bergsql.catalog.metadata.partition import UNPARTITIONED
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
-from bergsql.catalog.metadata.updates import (
-    AddSnapshot,
-    SetLocation,
-    SetProperties,
-    SetSnapshotRef,
-    TableUpdate,
-    new_table_metadata,
-)
 from bergsql.catalog.storage.local import LocalStorage
 from tests.support.shared import ROOT
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.changes import AddPartitionSpec, SetDefaultSpec
+from bergsql.catalog.metadata.new_table import new_table_metadata, replacement_updates
 from bergsql.catalog.metadata.partition import (
     UNPARTITIONED,
     PartitionBy,
@@ -31,13 +33,7 @@ from bergsql.catalog.metadata.transforms import (
 )
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import ListType, NestedField, StructType
-from bergsql.catalog.metadata.updates import (
-    AddPartitionSpec,
-    SetDefaultSpec,
-    apply_updates,
-    new_table_metadata,
-    replacement_updates,
-)
+from bergsql.catalog.metadata.updates import apply_updates
 
 
 def column(field_id: int, name: str, type_: str) -> NestedField:

@@ -10,12 +10,12 @@ from bergsql.catalog.base import TableIdent
 from bergsql.catalog.default import DefaultCatalog
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.catalog.metadata.new_table import new_table_metadata
 from bergsql.catalog.metadata.partition import UNPARTITIONED
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.sort import UNSORTED
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
-from bergsql.catalog.metadata.updates import new_table_metadata
 from bergsql.catalog.registry import build_catalog
 
 SPARK = "org.apache.iceberg.spark.SparkCatalog"

@@ -8,15 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
-from bergsql.catalog.metadata.schema import Schema
-from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
-from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, UNSORTED, SortField, SortOrder
-from bergsql.catalog.metadata.table_metadata import TableMetadata
-from bergsql.catalog.metadata.transforms import IDENTITY, bucket
-from bergsql.catalog.metadata.type_json import parse_type
-from bergsql.catalog.metadata.types import NestedField
-from bergsql.catalog.metadata.updates import (
+from bergsql.catalog.metadata.changes import (
     AddPartitionSpec,
     AddSchema,
     AddSnapshot,
@@ -37,11 +29,17 @@ from bergsql.catalog.metadata.updates import (
     SetStatistics,
     TableUpdate,
     UpgradeFormatVersion,
-    apply_updates,
-    log_previous,
-    new_table_metadata,
-    replacement_updates,
 )
+from bergsql.catalog.metadata.new_table import new_table_metadata, replacement_updates
+from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
+from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
+from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, UNSORTED, SortField, SortOrder
+from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.catalog.metadata.transforms import IDENTITY, bucket
+from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.metadata.types import NestedField
+from bergsql.catalog.metadata.updates import apply_updates, log_previous
 
 SCHEMA = Schema(
     0,

@@ -17,12 +17,12 @@ import pytest
 from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
-from bergsql.catalog.metadata.changes import SetProperties, TableUpdate
+from bergsql.catalog.metadata.changes import AddSchema, SetCurrentSchema, SetProperties, TableUpdate
+from bergsql.catalog.metadata.new_table import replacement_updates
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import DAY, IDENTITY, bucket
 from bergsql.catalog.metadata.type_json import parse_type
-from bergsql.catalog.metadata.updates import AddSchema, SetCurrentSchema, replacement_updates
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import commit_snapshot, commit_updates
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent
