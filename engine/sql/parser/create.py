@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import parse_query
 from bergsql.engine.sql.statements.base import Option, Statement
 from bergsql.engine.sql.statements.catalogs import CreateCatalog
 from bergsql.engine.sql.statements.databases import CreateDatabase
-
-_DATABASE = ("DATABASE", "SCHEMA", "NAMESPACE")
 
 
 def create(cursor: Cursor) -> Statement:
@@ -27,7 +25,7 @@ def create(cursor: Cursor) -> Statement:
         return create_table(cursor, mode, temporary=False)
     if cursor.at("CATALOG") and not replace:
         return _catalog(cursor)
-    if cursor.key in _DATABASE and not replace:
+    if cursor.key in DATABASE_WORDS and not replace:
         return _database(cursor)
     prefix = cursor.accept_any("TEMPORARY", "TEMP", "EXTERNAL", "GLOBAL", "MATERIALIZED")
     if prefix == "GLOBAL":
@@ -52,9 +50,7 @@ def create(cursor: Cursor) -> Statement:
     if cursor.accept_any("MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE", "VARIABLE"):
         what = cursor.tokens[cursor.index - 1].key
         raise cursor.later(f"CREATE {what}", start)
-    raise cursor.expected(
-        ("TABLE", "CATALOG", "DATABASE", "SCHEMA", "NAMESPACE", "VIEW", "FUNCTION", "TEMPORARY", "OR REPLACE")
-    )
+    raise cursor.expected(("TABLE", "CATALOG", *DATABASE_WORDS, "VIEW", "FUNCTION", "TEMPORARY", "OR REPLACE"))
 
 
 def _catalog(cursor: Cursor) -> CreateCatalog:
@@ -71,7 +67,7 @@ def _catalog(cursor: Cursor) -> CreateCatalog:
 
 
 def _database(cursor: Cursor) -> CreateDatabase:
-    cursor.expect_any(*_DATABASE)
+    cursor.expect_any(*DATABASE_WORDS)
     if_not_exists = cursor.if_not_exists()
     name = cursor.name("the name of the database")
     comment = location = None

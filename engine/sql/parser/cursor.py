@@ -13,6 +13,9 @@ from bergsql.engine.sql.statements.base import Name, Option
 
 T = TypeVar("T")
 
+DATABASE_WORDS = ("DATABASE", "SCHEMA", "NAMESPACE")
+"""What a database may be called."""
+
 _PASSED_OVER = frozenset("AND EXECUTE EXISTS FULL IF LAZY LOCALLY NOT OR REPLACE SYSTEM TEMP TEMPORARY".split())
 _NAMES = (TokenKind.WORD, TokenKind.QUOTED)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bergsql.catalog.errors import Span
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_query
 from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.tables import Describe
 
-_OTHER = ("CATALOG", "DATABASE", "NAMESPACE", "SCHEMA", "FUNCTION", "JOB", "MODEL", "QUERY")
+_OTHER = ("CATALOG", *DATABASE_WORDS, "FUNCTION", "JOB", "MODEL", "QUERY")
 
 
 def describe(cursor: Cursor) -> Statement:

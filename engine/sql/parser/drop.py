@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bergsql.engine.sql.parser.cursor import Cursor
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor
 from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.catalogs import DropCatalog
 from bergsql.engine.sql.statements.databases import DropDatabase
@@ -19,7 +19,7 @@ def drop(cursor: Cursor) -> Statement:
         if_exists = cursor.if_exists()
         name, span = cursor.identifier("the name of a catalog")
         return DropCatalog(name, span, if_exists)
-    if cursor.accept_any("DATABASE", "SCHEMA", "NAMESPACE"):
+    if cursor.accept_any(*DATABASE_WORDS):
         if_exists = cursor.if_exists()
         database = cursor.name("the name of a database")
         cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 
 
@@ -141,7 +141,7 @@ def comment(cursor: Cursor) -> NoReturn:
     """``COMMENT ON {TABLE | DATABASE | NAMESPACE} x IS 'text'``."""
     start = cursor.token.start
     cursor.expect("COMMENT", "ON")
-    what = cursor.expect_any("TABLE", "DATABASE", "SCHEMA", "NAMESPACE", "COLUMN")
+    what = cursor.expect_any("TABLE", *DATABASE_WORDS, "COLUMN")
     cursor.name("a name")
     cursor.expect("IS")
     if not cursor.accept("NULL"):

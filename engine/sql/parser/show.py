@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from bergsql.catalog.errors import BergError
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
 from bergsql.engine.sql.statements.base import Name, Statement
 from bergsql.engine.sql.statements.catalogs import ShowCatalogs, ShowCreateCatalog, ShowCurrentCatalog
 from bergsql.engine.sql.statements.databases import ShowCurrentDatabase, ShowDatabases
 from bergsql.engine.sql.statements.tables import ShowCreateTable, ShowTableProperties, ShowTables
 
 _DATABASES = ("DATABASES", "SCHEMAS", "NAMESPACES")
-_DATABASE = ("DATABASE", "SCHEMA", "NAMESPACE")
 _LATER = ("VIEWS", "COLUMNS", "PARTITIONS", "FUNCTIONS", "PROCEDURES", "MODULES", "JARS", "JOBS", "MODELS", "JOB")
 _WORDS = ("CATALOGS", *_DATABASES, "TABLES", "CREATE", "CURRENT", "TBLPROPERTIES", *_LATER[:-1])
 
@@ -33,7 +32,7 @@ def show(cursor: Cursor) -> Statement:
     if cursor.accept("CURRENT"):
         if cursor.accept("CATALOG"):
             return ShowCurrentCatalog()
-        return ShowCurrentDatabase(cursor.expect_any("DATABASE", "NAMESPACE", "SCHEMA") == "NAMESPACE")
+        return ShowCurrentDatabase(cursor.expect_any(*DATABASE_WORDS) == "NAMESPACE")
     if cursor.accept("TBLPROPERTIES"):
         return _properties(cursor)
     raise _later(cursor, start)
@@ -65,7 +64,7 @@ def _show_create(cursor: Cursor, start: int) -> Statement:
     if cursor.accept("CATALOG"):
         name, span = cursor.identifier("the name of a catalog")
         return ShowCreateCatalog(name, span)
-    what = cursor.accept_any("VIEW", *_DATABASE, "FUNCTION", "MODEL") or (
+    what = cursor.accept_any("VIEW", *DATABASE_WORDS, "FUNCTION", "MODEL") or (
         cursor.accept("MATERIALIZED", "TABLE") and "MATERIALIZED TABLE"
     )
     if not what:

@@ -245,7 +245,7 @@ def watermark(cursor: Cursor) -> Watermark:
     return Watermark(name, expression, cursor.span_from(start))
 
 
-_COLUMN_STOPS = ("COMMENT", "FIRST", "AFTER", "PRIMARY", "CONSTRAINT", "DEFAULT", "NOT")
+_COLUMN_STOPS = ("COMMENT", "FIRST", "AFTER")
 
 
 def column(
@@ -272,7 +272,7 @@ def column(
 
 
 def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: list[PrimaryKey] | None) -> ColumnDef:
-    nullable, key, comment, metadata = True, False, None, None
+    nullable, comment, metadata = True, None, None
     default: Expression | None = None
     while True:
         if cursor.at("NOT", "NULL") or cursor.at("NULL"):
@@ -280,11 +280,11 @@ def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: li
         elif cursor.accept("COMMENT"):
             comment = cursor.string("a comment in quotes")
         elif cursor.at("PRIMARY") or (cursor.at("CONSTRAINT") and cursor.peek(2).key == "PRIMARY"):
-            key = _inline_key(cursor, name, span, keys)
+            _inline_key(cursor, name, span, keys)
         elif cursor.at("UNIQUE") or cursor.at("CHECK"):
             raise UnsupportedForm(f"A {cursor.key} constraint", cursor.token.span)
         elif cursor.accept("DEFAULT"):
-            default = parse_expression(cursor, ("COMMENT", "FIRST", "AFTER", "NOT"))
+            default = parse_expression(cursor, (*_COLUMN_STOPS, "NOT"))
         elif cursor.accept("METADATA"):
             metadata = cursor.string("the key in quotes") if cursor.accept("FROM") else name
             cursor.accept("VIRTUAL")
@@ -293,10 +293,10 @@ def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: li
         elif cursor.at("COLLATE"):
             raise UnsupportedForm("COLLATE", cursor.token.span)
         else:
-            return ColumnDef(name, kind, span, nullable, comment, key, default, None, metadata)
+            return ColumnDef(name, kind, span, nullable, comment, default, None, metadata)
 
 
-def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | None) -> bool:
+def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | None) -> None:
     """``[CONSTRAINT c] PRIMARY KEY [NOT] ENFORCED`` behind a column."""
     start = cursor.token.start
     if cursor.accept("CONSTRAINT"):
@@ -306,11 +306,10 @@ def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | 
     if keys is None:
         raise UnsupportedForm("ALTER TABLE … ADD PRIMARY KEY", key.span)
     keys.append(key)
-    return True
 
 
 def _computed(cursor: Cursor, name: str, span: Span) -> ColumnDef:
-    expression = parse_expression(cursor, _COLUMN_STOPS[:3])
+    expression = parse_expression(cursor, _COLUMN_STOPS)
     comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
     return ColumnDef(name, DataType(Kind.NULL), span, True, comment, computed=expression)
 

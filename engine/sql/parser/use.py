@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor
 from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.catalogs import UseCatalog
 from bergsql.engine.sql.statements.databases import UseDatabase
@@ -23,7 +23,7 @@ def use(cursor: Cursor) -> Statement:
         while cursor.accept(","):
             cursor.identifier("the name of a module")
         raise cursor.refused("USE MODULES", start)
-    if cursor.key in ("DATABASE", "NAMESPACE", "SCHEMA") and not _bare(cursor):
+    if cursor.key in DATABASE_WORDS and not _bare(cursor):
         cursor.advance()
         return UseDatabase(cursor.name("the name of a database"), bare=False)
     if cursor.at_end:

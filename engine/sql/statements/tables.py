@@ -19,7 +19,6 @@ class ColumnDef:
     span: Span
     nullable: bool = True
     comment: str | None = None
-    primary_key: bool = False
     default: Expression | None = None
     computed: Expression | None = None
     """``name AS expression`` (no type is declared then: kind NULL)."""
