@@ -23,14 +23,10 @@ from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
 from bergsql.engine.plan.literals import negated
 from bergsql.engine.plan.records import replace
-from bergsql.engine.plan.sql_text import failure, let_all
+from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, LONG, failure, let_all
 from bergsql.engine.plan.typed_literals import bind_typed_literal
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import DataType, Kind
-
-DIVISION_BY_ZERO = "Division by zero."
-_LONG = 200
-"""Characters from which on an operand that would be written twice is bound to a variable instead."""
 
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -138,7 +134,7 @@ def _ring_operation(symbol: str, a: Bound, b: Bound, type_: DataType, *, volatil
         right = b.ring if b.ring and y == b.sql else integers.ring(y, kind)
         return integers.arithmetic(symbol, left, right, kind)
 
-    long = [o for o in (a, b) if o.ring is None and len(o.sql) > _LONG]
+    long = [o for o in (a, b) if o.ring is None and len(o.sql) > LONG]
     if not long:
         chain = made(a.sql, b.sql)
         sql = integers.value_of(chain, kind, volatile=volatile)

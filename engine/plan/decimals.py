@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS
-from bergsql.engine.plan.sql_text import failure, let_all
+from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, LONG, failure, let_all
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _BIGINT_DIGITS = 18
 _HUGEINT_DIGITS = 37
-_LONG = 200
-"""Characters from which on an operand that would be written twice is bound to a variable instead."""
 
 Operand = tuple[Bound, DataType]
 """A bound number and the decimal type that it counts as."""
@@ -35,7 +33,7 @@ def decimal_operation(symbol: str, a: Operand, b: Operand, type_: DataType, cont
     """SQL of ``a symbol b``, a decimal of ``type_``."""
     if symbol in "+-*":
         work = _sum if symbol in "+-" else _product
-        dear = a[0].volatile or b[0].volatile or max(len(a[0].sql), len(b[0].sql)) > _LONG
+        dear = a[0].volatile or b[0].volatile or max(len(a[0].sql), len(b[0].sql)) > LONG
         if (type_.precision or 0) < MAX_DIGITS or not dear:
             return work(symbol, (_sql(a), a[1]), (_sql(b), b[1]), type_)
         # What may need more than 38 digits is written several times, and tried: TRY takes no volatile operand.
@@ -99,7 +97,7 @@ def _guarded(dividend: str, divisor: str, nonzero: bool, context: Context, body:
             return body(n, d)
         if context.spark:
             return f"CASE WHEN {d} <> 0 THEN {body(n, d)} END"
-        return f"CASE WHEN {d} = 0 THEN {failure('Division by zero.')} ELSE {body(n, d)} END"
+        return f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE {body(n, d)} END"
 
     return let_all([dividend, divisor], made)
 
@@ -139,6 +137,11 @@ def _long_division(n: str, d: str, more: int, chunk: int, type_: DataType) -> st
         rest = f"({lifted} % {d})"
         more -= step
     half = f"CASE WHEN 2 * abs({rest}) >= abs({d}) THEN CASE WHEN ({n} < 0) <> ({d} < 0) THEN -1 ELSE 1 END ELSE 0 END"
+    return of_digits(f"{whole} + {half}", type_)
+
+
+def of_digits(sql: str, type_: DataType) -> str:
+    """SQL of the decimal of ``type_`` whose digits a whole number is; NULL when they are too many."""
     scale = type_.scale or 0
     unit = f" * CAST(1e-{scale} AS DECIMAL({scale},{scale}))" if scale else ""
-    return f"TRY_CAST(CAST({whole} + {half} AS DECIMAL(38,0)){unit} AS {_name(type_)})"
+    return f"TRY_CAST(CAST({sql} AS DECIMAL(38,0)){unit} AS {_name(type_)})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.duck import duckdb
 from bergsql.engine.plan.file_errors import file_error
-from bergsql.engine.plan.sql_text import FAILURE_MARK
+from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, FAILURE_MARK
 from bergsql.engine.sql.depth import HINT
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         "A date or timestamp is out of the range of its type.",
     ),
     (r"Overflow in (\w+)", ErrorCode.EXECUTION, "A number is too large for its type."),
-    (r"[Dd]ivision by zero", ErrorCode.EXECUTION, "Division by zero."),
+    (r"[Dd]ivision by zero", ErrorCode.EXECUTION, DIVISION_BY_ZERO),
     (
         r"More than one row returned by a subquery",
         ErrorCode.EXECUTION,
@@ -175,7 +175,7 @@ def _find_operation(message: str, plan: QueryPlan | None) -> Span | None:
     found: list[exp.Expr] = []
     cast_to = re.search(r" (?:cast to|fit into) ([A-Z]+)", message)
     for node in plan.query.ast.walk():
-        if "Division by zero" in message:
+        if DIVISION_BY_ZERO in message:
             if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
                 found.append(node.expression)
             elif isinstance(node, exp.Anonymous) and str(node.this).lower() in ("mod", "pmod"):

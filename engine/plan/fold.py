@@ -14,7 +14,7 @@ from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.plan.cast_text import FALSE_WORDS, TRUE_WORDS, target_name
 from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.integers import BITS, wrap_int
+from bergsql.engine.plan.integers import wrap_int
 from bergsql.engine.plan.time_text import timestamp_text
 from bergsql.engine.plan.times import from_utc, parse_date, parse_time, to_utc, zone
 from bergsql.engine.plan.typed_literals import timestamp_value
@@ -87,8 +87,7 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
             return None
         whole = stripped.partition(".")[0]
         number = int(whole) if whole not in ("", "+", "-") else 0
-        bits = BITS[kind]
-        return number if -(1 << (bits - 1)) <= number < 1 << (bits - 1) else None
+        return number if wrap_int(number, kind) == number else None
     if kind in FLOATS:
         if stripped.lower() in _SPECIAL:
             return _SPECIAL[stripped.lower()]

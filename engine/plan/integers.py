@@ -25,9 +25,9 @@ def wrap_int(value: int, kind: Kind) -> int:
     >>> wrap_int(2**31, Kind.INT)
     -2147483648
     """
-    bits = BITS[kind]
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
+    from bergsql.catalog.metadata import exact
+
+    return exact.wrapped(value, BITS[kind])
 
 
 def _wide(kind: Kind) -> str:

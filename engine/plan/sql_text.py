@@ -12,6 +12,11 @@ _ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*(?:\.a\d+)?|-?[\d.]+|
 _CHEAP = rf"{_ATOM}|CAST\({_ATOM} AS \w+(?:\([\d,]+\))?\)"
 
 
+LONG = 200
+"""Characters from which on an operand that would be written twice is bound to a variable instead."""
+DIVISION_BY_ZERO = "Division by zero."
+
+
 def is_cheap(sql: str) -> bool:
     """True for a column, a lambda's variable, a literal, or a cast of one: what may be written several times."""
     return re.fullmatch(_CHEAP, sql) is not None

@@ -9,11 +9,12 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.transforms import TransformKind, bucket
 from bergsql.engine.plan.bound import DATE, INT, STRING, Bound
 from bergsql.engine.plan.coercion import BINARIES, INTEGERS, STAMPS, TEXTS
+from bergsql.engine.plan.decimals import of_digits
 from bergsql.engine.plan.integers import BITS, wrapped
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar
-from bergsql.engine.sql.type_names import duckdb_name, to_iceberg
+from bergsql.engine.sql.type_names import to_iceberg
 from bergsql.engine.sql.types import DataType, Kind
 from bergsql.engine.table.partition_sql import Partitioned, floored, units_since_1970, unscaled, with_partition_keys
 
@@ -73,10 +74,8 @@ def _truncate(arguments: list[Bound], context: Context) -> Bound:
         cut = let(f"CAST({value.sql} AS HUGEINT)", lambda n: floored(n, width, bits))
         return Bound(wrapped(cut, kind), value.type, "")
     if kind is Kind.DECIMAL:
-        scale = value.type.scale or 0
         cut = let(unscaled(value.sql), lambda n: floored(n, width))
-        unit = f" * CAST(1e-{scale} AS DECIMAL({scale},{scale}))" if scale else ""
-        return Bound(f"TRY_CAST(CAST({cut} AS DECIMAL(38,0)){unit} AS {duckdb_name(value.type)})", value.type, "")
+        return Bound(of_digits(cut, value.type), value.type, "")
     raise _wrong("truncate", value, "a whole number, a decimal, text or bytes")
 
 
