@@ -12,6 +12,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import Duck, half_of_memory, is_interruption
 from bergsql.engine.result import Result
 from bergsql.engine.settings import CATALOG_PREFIX, Settings
+from bergsql.engine.spill import spill_directory
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Session:
             self._duck = Duck(
                 memory_limit=self._memory_limit(),
                 threads=int(threads) if threads else None,
-                temp_directory=str(self._config.home / "tmp" / str(os.getpid())),
+                temp_directory=spill_directory(str(self._config.home)),
             )
             self._duck.tracks_progress = self._tracks_progress
             # DuckDB finds the machine's zone by itself, but reads TZ in ways of its own.
