@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-DAYS_TO_EPOCH = 719_468  # from 0000-03-01 to 1970-01-01
+_DAYS_TO_EPOCH = 719_468  # from 0000-03-01 to 1970-01-01
+MICROS_AN_HOUR = 3_600_000_000
+MICROS_A_DAY = 24 * MICROS_AN_HOUR
 
 
 def unscaled_decimal(value: Decimal, scale: int | None = None) -> int:
@@ -50,7 +52,7 @@ def java_remainder(number: int, by: int) -> int:
 def civil_from_days(days: int) -> tuple[int, int, int]:
     """Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar."""
     # Counted in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.
-    era, day_of_era = divmod(days + DAYS_TO_EPOCH, 146_097)
+    era, day_of_era = divmod(days + _DAYS_TO_EPOCH, 146_097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     shifted_month = (5 * day_of_year + 2) // 153
@@ -65,4 +67,4 @@ def days_from_civil(year: int, month: int, day: int) -> int:
     era, year_of_era = divmod(shifted_year, 400)
     day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    return era * 146_097 + day_of_era - DAYS_TO_EPOCH
+    return era * 146_097 + day_of_era - _DAYS_TO_EPOCH

@@ -13,6 +13,8 @@ from uuid import UUID
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.exact import (
+    MICROS_A_DAY,
+    MICROS_AN_HOUR,
     civil_from_days,
     decimal_of,
     java_remainder,
@@ -21,6 +23,8 @@ from bergsql.catalog.metadata.exact import (
     wrapped,
 )
 from bergsql.catalog.metadata.types import (
+    NANOSECOND_TIMESTAMPS,
+    TIMESTAMPS,
     BinaryType,
     DateType,
     DecimalType,
@@ -31,10 +35,6 @@ from bergsql.catalog.metadata.types import (
     IntegerType,
     LongType,
     StringType,
-    TimestampNsType,
-    TimestampType,
-    TimestamptzNsType,
-    TimestamptzType,
     TimeType,
     UnknownType,
     UUIDType,
@@ -54,15 +54,10 @@ class TransformKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-TIME_KINDS = frozenset({TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR})
+_TIME_KINDS = frozenset({TransformKind.YEAR, TransformKind.MONTH, TransformKind.DAY, TransformKind.HOUR})
 
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _MORE_THAN_ANY_WIDTH = 1 << 31
-_MICROS_A_DAY = 86_400_000_000
-_MICROS_AN_HOUR = 3_600_000_000
-
-_TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)
-_NANOS = (TimestampNsType, TimestamptzNsType)
 _NOT_IDENTITY = (VariantType, GeometryType, GeographyType, UnknownType)
 _BUCKETED = (
     IntegerType,
@@ -70,7 +65,7 @@ _BUCKETED = (
     DecimalType,
     DateType,
     TimeType,
-    *_TIMESTAMPS,
+    *TIMESTAMPS,
     StringType,
     UUIDType,
     FixedType,
@@ -106,7 +101,7 @@ class Transform:
     @property
     def is_time(self) -> bool:
         """Whether it is year, month, day or hour."""
-        return self.kind in TIME_KINDS
+        return self.kind in _TIME_KINDS
 
     def can_apply(self, source: IcebergType) -> bool:
         """Whether values of ``source`` can be transformed."""
@@ -118,9 +113,9 @@ class Transform:
             case TransformKind.TRUNCATE:
                 return isinstance(source, _TRUNCATED)
             case TransformKind.HOUR:
-                return isinstance(source, _TIMESTAMPS)
+                return isinstance(source, TIMESTAMPS)
             case TransformKind.YEAR | TransformKind.MONTH | TransformKind.DAY:
-                return isinstance(source, (DateType, *_TIMESTAMPS))
+                return isinstance(source, (DateType, *TIMESTAMPS))
             case _:
                 return True
 
@@ -165,7 +160,7 @@ DAY = Transform(TransformKind.DAY)
 HOUR = Transform(TransformKind.HOUR)
 VOID = Transform(TransformKind.VOID)
 
-_WITHOUT_WIDTH = frozenset({"identity", "year", "month", "day", "hour", "void"})
+_WITHOUT_WIDTH = frozenset({t.kind.value for t in (IDENTITY, YEAR, MONTH, DAY, HOUR, VOID)})
 
 
 def bucket(count: int) -> Transform:
@@ -205,7 +200,7 @@ def hashed_bytes(value: object, source: IcebergType) -> bytes:
             raise TypeError("booleans have no bucket")
         case int():
             # Nanoseconds hash like the microseconds that they are in, so that a column's precision may change.
-            widened = value // 1000 if isinstance(source, _NANOS) else value
+            widened = value // 1000 if isinstance(source, NANOSECOND_TIMESTAMPS) else value
             return widened.to_bytes(8, "little", signed=True)
         case str():
             return value.encode()
@@ -244,10 +239,10 @@ def _time_part(kind: TransformKind, value: int, source: IcebergType) -> int:
     if isinstance(source, DateType):
         days = value
     else:
-        micros = value // 1000 if isinstance(source, _NANOS) else value
+        micros = value // 1000 if isinstance(source, NANOSECOND_TIMESTAMPS) else value
         if kind is TransformKind.HOUR:
-            return micros // _MICROS_AN_HOUR
-        days = micros // _MICROS_A_DAY
+            return micros // MICROS_AN_HOUR
+        days = micros // MICROS_A_DAY
     if kind is TransformKind.DAY:
         return days
     year, month, _ = civil_from_days(days)

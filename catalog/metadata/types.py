@@ -99,6 +99,10 @@ class TimestamptzNsType(PrimitiveType):
     name = "timestamptz_ns"
 
 
+TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)
+NANOSECOND_TIMESTAMPS = (TimestampNsType, TimestamptzNsType)
+
+
 class StringType(PrimitiveType):
     __slots__ = ()
     name = "string"

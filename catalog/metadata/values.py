@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.metadata.exact import decimal_of, minimal_bytes, unscaled_decimal
+from bergsql.catalog.metadata.exact import MICROS_A_DAY, decimal_of, minimal_bytes, unscaled_decimal
 from bergsql.catalog.metadata.types import (
     BinaryType,
     BooleanType,
@@ -44,7 +44,6 @@ from bergsql.catalog.metadata.types import (
 
 EPOCH = datetime(1970, 1, 1)
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-MICROS_A_DAY = 86_400_000_000
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -123,10 +122,11 @@ def to_python(t: IcebergType, value: Any) -> object:
 
 # --- the binary form -------------------------------------------------------------------------------------------------
 
-_INT = struct.Struct("<i")
-_LONG = struct.Struct("<q")
-_FLOAT = struct.Struct("<f")
-_DOUBLE = struct.Struct("<d")
+INT = struct.Struct("<i")
+LONG = struct.Struct("<q")
+FLOAT = struct.Struct("<f")
+DOUBLE = struct.Struct("<d")
+"""How numbers are laid out; dates and times are numbers."""
 
 
 def to_bytes(t: IcebergType, value: object) -> bytes:
@@ -136,13 +136,13 @@ def to_bytes(t: IcebergType, value: object) -> bytes:
         case BooleanType():
             return b"\x01" if internal else b"\x00"
         case IntegerType() | DateType():
-            return _INT.pack(internal)
+            return INT.pack(internal)
         case LongType() | TimeType() | TimestampType() | TimestamptzType() | TimestampNsType() | TimestamptzNsType():
-            return _LONG.pack(internal)
+            return LONG.pack(internal)
         case FloatType():
-            return _FLOAT.pack(internal)
+            return FLOAT.pack(internal)
         case DoubleType():
-            return _DOUBLE.pack(internal)
+            return DOUBLE.pack(internal)
         case StringType():
             return str(internal).encode()
         case UUIDType():
@@ -169,35 +169,35 @@ def from_bytes(t: IcebergType, data: bytes) -> Any:
 
 
 def _read_long(data: bytes) -> int:
-    (number,) = _INT.unpack(data) if len(data) == _INT.size else _LONG.unpack(data)
+    (number,) = INT.unpack(data) if len(data) == INT.size else LONG.unpack(data)
     return int(number)
 
 
 def _read_double(data: bytes) -> float:
-    (number,) = _FLOAT.unpack(data) if len(data) == _FLOAT.size else _DOUBLE.unpack(data)
+    (number,) = FLOAT.unpack(data) if len(data) == FLOAT.size else DOUBLE.unpack(data)
     return float(number)
 
 
 def _read_micros(data: bytes) -> int:
     # Four bytes are days: the column was a date when the file was written (v3).
-    return int(_INT.unpack(data)[0]) * MICROS_A_DAY if len(data) == _INT.size else int(_LONG.unpack(data)[0])
+    return int(INT.unpack(data)[0]) * MICROS_A_DAY if len(data) == INT.size else int(LONG.unpack(data)[0])
 
 
 def _read_nanos(data: bytes) -> int:
-    return _read_micros(data) * 1000 if len(data) == _INT.size else int(_LONG.unpack(data)[0])
+    return _read_micros(data) * 1000 if len(data) == INT.size else int(LONG.unpack(data)[0])
 
 
 _READERS: dict[type[IcebergType], Callable[[bytes], Any]] = {
     BooleanType: lambda data: data != b"\x00",
-    IntegerType: lambda data: _INT.unpack(data)[0],
-    DateType: lambda data: _INT.unpack(data)[0],
+    IntegerType: lambda data: INT.unpack(data)[0],
+    DateType: lambda data: INT.unpack(data)[0],
     LongType: _read_long,
-    TimeType: lambda data: _LONG.unpack(data)[0],
+    TimeType: lambda data: LONG.unpack(data)[0],
     TimestampType: _read_micros,
     TimestamptzType: _read_micros,
     TimestampNsType: _read_nanos,
     TimestamptzNsType: _read_nanos,
-    FloatType: lambda data: _FLOAT.unpack(data)[0],
+    FloatType: lambda data: FLOAT.unpack(data)[0],
     DoubleType: _read_double,
     StringType: lambda data: data.decode(),
     UUIDType: lambda data: UUID(bytes=bytes(data)),

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.catalog.metadata.exact import MICROS_A_DAY
 from bergsql.catalog.metadata.types import (
+    NANOSECOND_TIMESTAMPS,
     BinaryType,
     BooleanType,
     DateType,
@@ -36,7 +38,7 @@ from bergsql.catalog.metadata.types import (
     TimeType,
     UUIDType,
 )
-from bergsql.catalog.metadata.values import MICROS_A_DAY, to_internal
+from bergsql.catalog.metadata.values import to_internal
 from bergsql.engine.table.predicate import (
     NEGATED,
     AlwaysFalse,
@@ -203,7 +205,6 @@ def _resolve(column: Column, schema: Schema) -> tuple[NestedField, bool] | None:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 _NAIVE = (TimestampType, TimestampNsType)
-_NANOS = (TimestampNsType, TimestamptzNsType)
 _ROUNDING = 2.0**-22
 """How far apart two values may be, relatively, that compare as equal after a conversion to single precision."""
 
@@ -289,7 +290,7 @@ def _timestamp(kind: IcebergType, value: object) -> Literal | None:
         micros = _micros(datetime(value.year, value.month, value.day))
     else:
         return None
-    ticks = micros * 1000 if isinstance(kind, _NANOS) else micros
+    ticks = micros * 1000 if isinstance(kind, NANOSECOND_TIMESTAMPS) else micros
     return Literal(ticks, ticks)
 
 

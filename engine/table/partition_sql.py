@@ -13,9 +13,11 @@ from decimal import Decimal
 from uuid import UUID
 
 from bergsql.catalog.errors import not_supported
-from bergsql.catalog.metadata.exact import decimal_of, wrapped
+from bergsql.catalog.metadata.exact import MICROS_AN_HOUR, decimal_of, wrapped
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
 from bergsql.catalog.metadata.types import (
+    NANOSECOND_TIMESTAMPS,
+    TIMESTAMPS,
     BinaryType,
     BooleanType,
     DateType,
@@ -36,10 +38,6 @@ from bergsql.catalog.metadata.types import (
 )
 from bergsql.engine.table.murmur_sql import hash_of_bytes, hash_of_long, hash_of_number, hash_of_uuid
 from bergsql.engine.table.sql_steps import Steps
-
-_TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)
-_NANOS = (TimestampNsType, TimestamptzNsType)
-_MICROS_AN_HOUR = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ def units_since_1970(unit: TransformKind, value: str, t: IcebergType) -> str:
         case TransformKind.DAY:
             return _identity(f"CAST({moment} AS DATE)", DateType())
         case _:
-            return _floor_divided(_micros(value, t), _MICROS_AN_HOUR)
+            return _floor_divided(_micros(value, t), MICROS_AN_HOUR)
 
 
 def _moment(value: str, t: IcebergType) -> str:
@@ -155,7 +153,7 @@ def _moment(value: str, t: IcebergType) -> str:
 
 def _micros(value: str, t: IcebergType) -> str:
     """SQL of the microseconds since 1970 of a timestamp; nanoseconds count as the microsecond that they are in."""
-    return _floor_divided(f"epoch_ns({value})", 1000) if isinstance(t, _NANOS) else f"epoch_us({value})"
+    return _floor_divided(f"epoch_ns({value})", 1000) if isinstance(t, NANOSECOND_TIMESTAMPS) else f"epoch_us({value})"
 
 
 def _floor_divided(value: str, by: int) -> str:
@@ -214,7 +212,7 @@ def _hash(steps: Steps, value: str, t: IcebergType) -> str:
             return hash_of_uuid(steps, value)
         case DecimalType(precision=precision):
             return hash_of_number(steps, unscaled(value), 2 if precision <= 18 else 4)
-        case _ if isinstance(t, _TIMESTAMPS):
+        case _ if isinstance(t, TIMESTAMPS):
             return hash_of_long(steps, _micros(value, t))
         case _:
             raise not_supported(f"Bucketing {t}")

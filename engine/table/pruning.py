@@ -13,24 +13,20 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bergsql.catalog.errors import BergError
-from bergsql.catalog.metadata.exact import days_from_civil, decimal_of, unscaled_decimal
+from bergsql.catalog.metadata.exact import decimal_of, unscaled_decimal
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
 from bergsql.catalog.metadata.types import (
-    DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IcebergType,
-    IntegerType,
-    LongType,
-    TimestampNsType,
-    TimestamptzNsType,
     UUIDType,
 )
-from bergsql.catalog.metadata.values import MICROS_A_DAY, from_bytes
+from bergsql.catalog.metadata.values import from_bytes
 from bergsql.engine.table.binding import AllOf, AnyOf, Bound, Literal, Term, TermTest, bind
 from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
+from bergsql.engine.table.source_intervals import source_interval
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.partition import PartitionSpec
@@ -38,9 +34,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.table.manifests import RawEntry
 
-_MICROS_AN_HOUR = 3_600_000_000
 _FLOATS = (FloatType, DoubleType)
-_NANOS = (TimestampNsType, TimestamptzNsType)
 _BEYOND_NUMBERS = 10**40
 
 
@@ -225,86 +219,6 @@ def _bucket_number(transform: Transform, source: IcebergType, literal: Literal) 
     except (ValueError, TypeError, OverflowError):
         return None
     return number if isinstance(number, int) else None
-
-
-def source_interval(transform: Transform, source: IcebergType, low: Any, high: Any) -> tuple[Any, Any]:
-    """The least and the greatest source value whose transformed values can lie from ``low`` to ``high``.
-
-    None stands for "not known" on either side, going in and coming out.
-    """
-    kind = transform.kind
-    if kind is TransformKind.IDENTITY:
-        # Writers disagree on the order of UUIDs (Java compared them as signed numbers).
-        return (low, high) if not isinstance(source, UUIDType) or low == high else (None, None)
-    if kind is TransformKind.TRUNCATE:
-        return _truncated_from(low, high, transform.width, source)
-    if not transform.is_time:
-        return None, None
-    # Old writers rounded times before 1970 towards zero, so that a value may stand one too high.
-    first = None if low is None else low - 1 if low <= 0 else low
-    lower = None if first is None else _start_of(kind, first, source)
-    upper = None if high is None else _start_of(kind, high + 1, source) - 1
-    return lower, upper
-
-
-def _truncated_from(low: Any, high: Any, width: int, source: IcebergType) -> tuple[Any, Any]:
-    """The least and the greatest source value, not known where Java's arithmetic may have overflowed."""
-    limits: tuple[int, ...] = ()
-    if isinstance(source, IntegerType | LongType):
-        # A long may have been an int when its file was written.
-        limits = (2**31, 2**63) if isinstance(source, LongType) else (2**31,)
-    for limit in limits:
-        if 2 * width > limit and (low is None or low < limit) and (high is None or high >= -limit):
-            return None, None
-        if (low is None or low < limit) and (high is None or high > limit - width):
-            low = None  # the least numbers were wrapped to the greatest
-    return low, _truncated_to(high, width, source)
-
-
-def _truncated_to(value: Any, width: int, source: IcebergType) -> Any:
-    """The greatest source value that truncates to ``value``, or something above all of them; None if there is none."""
-    match value:
-        case None:
-            return None
-        case str() | bytes():
-            return value if len(value) < width else successor(value)
-        case int():
-            return value + width - 1
-    scale = source.scale if isinstance(source, DecimalType) else 0
-    return decimal_of(unscaled_decimal(value, scale) + width - 1, scale)
-
-
-def successor(value: Any) -> Any:
-    """The least text or bytes above everything that starts with ``value``; None if there is none.
-
-    >>> successor("ab")
-    'ac'
-    """
-    if isinstance(value, bytes):
-        kept = value.rstrip(b"\xff")
-        return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
-    text = value.rstrip("\U0010ffff")
-    if not text:
-        return None
-    following = ord(text[-1]) + 1
-    return text[:-1] + chr(0xE000 if following == 0xD800 else following)
-
-
-def _start_of(kind: TransformKind, value: int, source: IcebergType) -> int:
-    """The first date or time (in the source's unit) of a year, month, day or hour counted from 1970."""
-    if kind is TransformKind.HOUR:
-        micros = value * _MICROS_AN_HOUR
-    else:
-        if kind is TransformKind.YEAR:
-            days = days_from_civil(1970 + value, 1, 1)
-        elif kind is TransformKind.MONTH:
-            days = days_from_civil(1970 + value // 12, value % 12 + 1, 1)
-        else:
-            days = value
-        if isinstance(source, DateType):
-            return days
-        micros = days * MICROS_A_DAY
-    return micros * 1000 if isinstance(source, _NANOS) else micros
 
 
 def _bound(kind: IcebergType, data: bytes | None) -> Any:

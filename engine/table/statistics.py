@@ -32,8 +32,10 @@ from bergsql.catalog.metadata.types import (
     TimeType,
     UUIDType,
 )
+from bergsql.catalog.metadata.values import DOUBLE, FLOAT, INT, LONG
 from bergsql.engine.table.column_names import Leaf, WrittenColumn, leaves
 from bergsql.engine.table.properties import MetricsMode, WriteProperties
+from bergsql.engine.table.successor import successor
 
 DuckStatistics = Mapping[str, Mapping[str, str]]
 """What DuckDB says of a file: by column path, by name of the figure."""
@@ -142,11 +144,6 @@ def _column(leaf: Leaf, mode: MetricsMode) -> _Column:
 
 # --- bounds -----------------------------------------------------------------------------------------------------------
 
-_INT = struct.Struct("<i")
-_LONG = struct.Struct("<q")
-_FLOAT = struct.Struct("<f")
-_DOUBLE = struct.Struct("<d")
-
 
 def bound_readers(t: IcebergType, length: int | None) -> tuple[ToBound | None, ToBound | None]:
     """What makes lower and upper bounds of DuckDB's texts of a type's values; None for types without bounds.
@@ -159,9 +156,9 @@ def bound_readers(t: IcebergType, length: int | None) -> tuple[ToBound | None, T
         case BinaryType() | FixedType():
             return (lambda s: bytes.fromhex(s)[:length]), (lambda s: upper_bytes(bytes.fromhex(s), length))
         case FloatType():
-            return _float_bounds(_FLOAT)
+            return _float_bounds(FLOAT)
         case DoubleType():
-            return _float_bounds(_DOUBLE)
+            return _float_bounds(DOUBLE)
     exact = _exact(t)
     return exact, exact
 
@@ -171,19 +168,19 @@ def _exact(t: IcebergType) -> ToBound | None:
         case BooleanType():
             return lambda s: b"\x01" if s in ("1", "true") else b"\x00"
         case IntegerType():
-            return lambda s: _INT.pack(int(s))
+            return lambda s: INT.pack(int(s))
         case LongType():
-            return lambda s: _LONG.pack(int(s))
+            return lambda s: LONG.pack(int(s))
         case DecimalType():
             return lambda s: minimal_bytes(int(s.replace(".", "")))
         case DateType():
-            return lambda s: _INT.pack(days(s))
+            return lambda s: INT.pack(days(s))
         case TimeType():
-            return lambda s: _LONG.pack(clock(s, 6))
+            return lambda s: LONG.pack(clock(s, 6))
         case TimestampType() | TimestamptzType():
-            return lambda s: _LONG.pack(ticks(s, 6))
+            return lambda s: LONG.pack(ticks(s, 6))
         case TimestampNsType() | TimestamptzNsType():
-            return lambda s: _LONG.pack(ticks(s, 9))
+            return lambda s: LONG.pack(ticks(s, 9))
         case UUIDType():
             return lambda s: UUID(s).bytes
         case _:
@@ -208,22 +205,15 @@ def upper_string(text: str, length: int | None) -> bytes | None:
     """
     if length is None or len(text) <= length:
         return text.encode()
-    points = [ord(c) for c in text[:length]]
-    while points:
-        last = points.pop() + 1
-        if 0xD800 <= last <= 0xDFFF:
-            last = 0xE000
-        if last <= 0x10FFFF:
-            return "".join(map(chr, (*points, last))).encode()
-    return None
+    above = successor(text[:length])
+    return None if above is None else above.encode()
 
 
 def upper_bytes(data: bytes, length: int | None) -> bytes | None:
     """As :func:`upper_string`, for bytes."""
     if length is None or len(data) <= length:
         return data
-    kept = data[:length].rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+    return successor(data[:length])
 
 
 # --- DuckDB's texts of dates and times --------------------------------------------------------------------------------

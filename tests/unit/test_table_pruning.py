@@ -62,7 +62,9 @@ from bergsql.engine.table.predicate import (
     all_of,
     any_of,
 )
-from bergsql.engine.table.pruning import Pruner, source_interval, successor
+from bergsql.engine.table.pruning import Pruner
+from bergsql.engine.table.source_intervals import source_interval
+from bergsql.engine.table.successor import successor
 
 TYPES: dict[str, IcebergType] = {
     "b": BooleanType(),
