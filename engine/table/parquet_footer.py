@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import os
 
-from bergsql.engine.table.parquet_schema import MAGIC, CompactReader
+from bergsql.engine.table.parquet_schema import CONVERTED, INT32, INT64, LOGICAL, MAGIC, SCHEMA, TYPE
+from bergsql.engine.table.thrift import CompactReader
 
-_SCHEMA = 2  # of FileMetaData
-_TYPE, _CONVERTED, _LOGICAL = 1, 6, 10  # of SchemaElement
-_INT32, _INT64 = 1, 2
-_SIGNED = {_INT32: 17, _INT64: 18}  # the converted types INT_32 and INT_64
+_SIGNED = {INT32: 17, INT64: 18}  # the converted types INT_32 and INT_64
 
 
 class PlainIntegers:
@@ -47,7 +45,7 @@ class PlainIntegers:
         """The FileMetaData ``footer`` with plain 32-bit and 64-bit integers in its schema."""
         if not self._annotated or not footer.startswith(self._annotated):
             reader = CompactReader(footer)
-            start = next(start for number, _, start, _ in reader.placed_fields() if number == _SCHEMA)
+            start = next(start for number, _, start, _ in reader.placed_fields() if number == SCHEMA)
             reader = CompactReader(footer, start)
             size, _ = reader.list_head()
             self._plain = b"".join([footer[: reader.at], *[_element(reader) for _ in range(size)]])
@@ -63,12 +61,12 @@ def _element(reader: CompactReader) -> bytes:
     for number, kind, start, value in reader.placed_fields():
         fields.append((number, kind, reader.data[start : reader.at]))
         values[number] = value
-    if _CONVERTED not in values or values[_CONVERTED] != _SIGNED.get(values.get(_TYPE, -1)):
+    if CONVERTED not in values or values[CONVERTED] != _SIGNED.get(values.get(TYPE, -1)):
         return reader.data[begin : reader.at]
     out = bytearray()
     last = 0
     for number, kind, data in fields:
-        if number not in (_CONVERTED, _LOGICAL):
+        if number not in (CONVERTED, LOGICAL):
             out += bytes(((number - last) << 4 | kind,)) + data  # ids of a SchemaElement are below 16
             last = number
     return bytes(out) + b"\0"

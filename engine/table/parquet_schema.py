@@ -10,24 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
-from bergsql.engine.table.avro import varint_tail
+from bergsql.engine.table.thrift import CompactReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bergsql.catalog.storage.base import Storage
 
 MAGIC = b"PAR1"
 _FIRST_READ = 32 << 10
 """Bytes read from the end of a file at first; most footers are shorter."""
 
-INT96 = 3
+SCHEMA = 2
+"""The field of FileMetaData that holds the SchemaElements."""
+TYPE, TYPE_LENGTH, REPETITION, NAME, NUM_CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, LOGICAL = range(1, 11)
+"""The fields of a SchemaElement."""
+
+INT32, INT64, INT96 = 1, 2, 3
 BYTE_ARRAY = 6
 FIXED_LEN_BYTE_ARRAY = 7
 _REPEATED = 2
 _CONVERTED_MAPS = (1, 2)
 _CONVERTED_LIST = 3
+_CONVERTED_TIMESTAMPS = (9, 10)
 _LOGICAL_MAP, _LOGICAL_LIST, _LOGICAL_TIMESTAMP = 2, 3, 8
+_IS_ADJUSTED_TO_UTC = 1  # of TimestampType
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,92 +95,8 @@ def _damaged(path: str) -> BergError:
     return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged or not a Parquet file.")
 
 
-# -- Thrift's compact protocol -----------------------------------------------------------------------------------------
-
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
-
-
-class CompactReader:
-    """Reads values of Thrift's compact protocol one after the other; ``at`` is where the next one begins."""
-
-    def __init__(self, data: bytes, at: int = 0) -> None:
-        self.data = data
-        self.at = at
-
-    def varint(self) -> int:
-        v = self.data[self.at]
-        self.at += 1
-        if v > 127:
-            v, self.at = varint_tail(self.data, self.at, v)
-        return v
-
-    def value(self, kind: int) -> Any:
-        """A value: a struct as a dict by field id, a list as a list; what the schema does not need as None."""
-        if kind in (_TRUE, _FALSE):
-            return kind == _TRUE
-        if kind == _BYTE:
-            self.at += 1
-        elif kind < _DOUBLE:
-            v = self.varint()
-            return (v >> 1) ^ -(v & 1)
-        elif kind == _DOUBLE:
-            self.at += 8
-        elif kind == _BINARY:
-            n = self.varint()
-            self.at += n
-            return self.data[self.at - n : self.at]
-        elif kind in (_LIST, _SET):
-            return self.list()
-        elif kind == _STRUCT:
-            return dict(self.fields())
-        else:
-            raise ValueError("an unexpected type")
-        return None
-
-    def fields(self, until: int = 1 << 15) -> Iterator[tuple[int, Any]]:
-        """The fields of a struct as (id, value), as far as the field ``until``."""
-        for number, _, _, value in self.placed_fields():
-            yield number, value
-            if number >= until:
-                return
-
-    def placed_fields(self) -> Iterator[tuple[int, int, int, Any]]:
-        """The fields of a struct as (id, kind, where the value begins, value). The value ends at ``at``."""
-        number = 0
-        while True:
-            head = self.data[self.at]
-            self.at += 1
-            if head == _STOP:
-                return
-            if head >> 4:
-                number += head >> 4
-            else:
-                v = self.varint()
-                number = (v >> 1) ^ -(v & 1)
-            start = self.at
-            yield number, head & 15, start, self.value(head & 15)
-
-    def list_head(self) -> tuple[int, int]:
-        """The number of a list's elements and their kind."""
-        head = self.data[self.at]
-        self.at += 1
-        size = head >> 4
-        if size == 15:
-            size = self.varint()
-        if size > len(self.data) - self.at:
-            raise ValueError("a list is too long")
-        return size, head & 15
-
-    def list(self) -> list[Any]:
-        size, kind = self.list_head()
-        if kind in (_TRUE, _FALSE):
-            self.at += size
-            return []
-        return [self.value(kind) for _ in range(size)]
-
-
 def _columns(footer: bytes) -> tuple[Node, ...]:
-    elements = dict(CompactReader(footer).fields(until=2))[2]
+    elements = dict(CompactReader(footer).fields(until=SCHEMA))[SCHEMA]
     root, after = _node(elements, 0)
     if after != len(elements):
         raise ValueError("the schema is not one tree")
@@ -188,24 +109,24 @@ def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:
     at += 1
     parts = []
     repeated = []
-    for _ in range(element.get(5) or 0):
-        repeated.append(elements[at].get(3) == _REPEATED)
+    for _ in range(element.get(NUM_CHILDREN) or 0):
+        repeated.append(elements[at].get(REPETITION) == _REPEATED)
         part, at = _node(elements, at)
         parts.append(part)
-    name, number = element[4].decode(), element.get(9)
-    logical = element.get(10) or {}
-    if 5 not in element:
+    name, number = element[NAME].decode(), element.get(FIELD_ID)
+    logical = element.get(LOGICAL) or {}
+    if NUM_CHILDREN not in element:
         stamp = logical.get(_LOGICAL_TIMESTAMP) or {}
-        utc = stamp.get(1) if stamp else (True if element.get(6) in (9, 10) else None)
-        said = {k: element[k] for k in (2, 6, 7, 8, 10) if k in element}
-        annotated = bool(logical) or 6 in element
-        return Node(name, number, "primitive", (), element.get(1), annotated, str(said) if said else "", utc), at
+        utc = stamp.get(_IS_ADJUSTED_TO_UTC) if stamp else element.get(CONVERTED) in _CONVERTED_TIMESTAMPS or None
+        said = {k: element[k] for k in (TYPE_LENGTH, CONVERTED, SCALE, PRECISION, LOGICAL) if k in element}
+        annotated = bool(logical) or CONVERTED in element
+        return Node(name, number, "primitive", (), element.get(TYPE), annotated, str(said) if said else "", utc), at
     if len(parts) == 1 and repeated[0]:
         inner = parts[0]
-        if _LOGICAL_MAP in logical or element.get(6) in _CONVERTED_MAPS:
+        if _LOGICAL_MAP in logical or element.get(CONVERTED) in _CONVERTED_MAPS:
             if inner.kind == "struct" and len(inner.children) == 2:
                 return Node(name, number, "map", inner.children), at
-        elif _LOGICAL_LIST in logical or element.get(6) == _CONVERTED_LIST:
+        elif _LOGICAL_LIST in logical or element.get(CONVERTED) == _CONVERTED_LIST:
             return Node(name, number, "list", (_element(inner, name),)), at
     parts = [Node(p.name, p.field_id, "list", (p,)) if r else p for p, r in zip(parts, repeated, strict=True)]
     return Node(name, number, "struct", tuple(parts)), at
