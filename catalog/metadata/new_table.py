@@ -57,13 +57,19 @@ def check_not_reserved(keys: Iterable[str]) -> None:
 
 
 def parse_format_version(text: str) -> int:
-    """The value of the property ``format-version``."""
+    """The value of the property ``format-version``.
+
+    :raises BergError: OPTION, when there is no such version.
+    """
     if not (text.isascii() and text.isdigit()):
         raise BergError(ErrorCode.OPTION, f"'{text}' is not a value of '{FORMAT_VERSION}': it takes 1, 2 or 3.")
-    return int(text)
+    version = int(text)
+    check_format_version(version)
+    return version
 
 
 def check_format_version(version: int) -> None:
+    """Refuse a version that there is not."""
     if not 1 <= version <= MAX_FORMAT_VERSION:
         raise BergError(ErrorCode.OPTION, f"There is no format version {version}: '{FORMAT_VERSION}' takes 1, 2 or 3.")
 
@@ -87,7 +93,6 @@ def new_table_metadata(
 
     kept = dict(properties)
     version = parse_format_version(kept.pop(FORMAT_VERSION, str(format_version)))
-    check_format_version(version)
     check_not_reserved(kept)
     fresh, last_column_id = assign_fresh_ids(schema)
     check_schema(fresh, version)

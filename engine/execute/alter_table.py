@@ -18,10 +18,11 @@ from bergsql.catalog.metadata.changes import (
     TableUpdate,
     UpgradeFormatVersion,
 )
-from bergsql.catalog.metadata.new_table import check_not_reserved
+from bergsql.catalog.metadata.new_table import FORMAT_VERSION, check_not_reserved
 from bergsql.catalog.metadata.partition_evolve import AddField, DropField, SpecChange, evolve_spec
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import NestedField
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import format_version_of, partition_by
@@ -118,17 +119,17 @@ def _span(action: st.AlterAction) -> Span | None:
 def _set_properties(action: st.SetProperties, metadata: TableMetadata) -> list[TableUpdate]:
     properties, spans = options_of(action.options)
     out: list[TableUpdate] = []
-    if "format-version" in properties:
-        version = format_version_of(properties, spans)
+    if FORMAT_VERSION in properties:
+        version = format_version_of(properties, spans, metadata.format_version)
         if version < metadata.format_version:
             raise BergError(
                 ErrorCode.INVALID,
                 f"A table of format version {metadata.format_version} cannot go back to {version}.",
-                span=spans["format-version"],
+                span=spans[FORMAT_VERSION],
             )
         if version > metadata.format_version:
             out.append(UpgradeFormatVersion(version))
-        del properties["format-version"]
+        del properties[FORMAT_VERSION]
     check_not_reserved(properties)
     return [*out, SetProperties(properties)] if properties else out
 
@@ -203,7 +204,7 @@ def _new_column(column: st.ColumnDef, format_version: int) -> NestedField:
 def _check_partition_sources(metadata: TableMetadata, schema: Schema) -> None:
     """Refuse to drop a column that the table is partitioned by: other engines could no longer read it."""
     for part in metadata.spec.fields:
-        if part.transform.kind != "void" and schema.field(part.source_id) is None:
+        if part.transform.kind is not TransformKind.VOID and schema.field(part.source_id) is None:
             column = metadata.schema.name_of(part.source_id)
             raise BergError(
                 ErrorCode.INVALID,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.catalog.metadata.new_table import DEFAULT_FORMAT_VERSION, FORMAT_VERSION
 from bergsql.catalog.metadata.partition import PartitionSpec
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
@@ -77,7 +78,8 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
         raise not_supported(f"USING {statement.provider}", statement.name.span, "Tables are made USING iceberg.")
     properties, spans = options_of(statement.properties)
     base = name.catalog.load_table(name.ident) if exists else None
-    version = format_version_of(properties, spans, base.metadata.format_version if base is not None else 2)
+    default = base.metadata.format_version if base is not None else DEFAULT_FORMAT_VERSION
+    version = format_version_of(properties, spans, default)
     if statement.query is None:
         return _make(name, _declared(session, statement, properties, spans, version), base)
     return _make_from_query(session, statement, statement.query, name, base, properties, version)
@@ -99,7 +101,7 @@ def _declared(
 def _with_options(statement: st.CreateTable, definition: Definition) -> Definition:
     """The definition without those options that are not table properties, and with the comment, which is one."""
     properties = dict(definition.properties)
-    properties.pop("format-version", None)
+    properties.pop(FORMAT_VERSION, None)
     location = properties.pop("location", None) if statement.location is None else statement.location
     if statement.comment is not None:
         properties["comment"] = statement.comment
@@ -174,7 +176,7 @@ def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.O
     from bergsql.catalog.default import DefaultCatalog
 
     if statement.primary_key is not None and statement.primary_key.enforced:
-        declared_schema(statement, 2)  # says why a key cannot be enforced
+        declared_schema(statement, DEFAULT_FORMAT_VERSION)  # says why a key cannot be enforced
     if not isinstance(name.catalog, DefaultCatalog):
         raise BergError(
             ErrorCode.INVALID,

@@ -9,7 +9,12 @@ from itertools import count
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.catalog.metadata.changes import TableUpdate, UpgradeFormatVersion
-from bergsql.catalog.metadata.new_table import new_table_metadata, replacement_updates
+from bergsql.catalog.metadata.new_table import (
+    FORMAT_VERSION,
+    new_table_metadata,
+    parse_format_version,
+    replacement_updates,
+)
 from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.sort import UNSORTED
@@ -219,15 +224,15 @@ def partition_by(written: st.Transform) -> PartitionBy:
     return PartitionBy(written.column, transform, written.alias)
 
 
-def format_version_of(properties: Mapping[str, str], spans: Mapping[str, Span], default: int = 2) -> int:
-    """The value of 'format-version': 1, 2 or 3."""
-    text = properties.get("format-version")
+def format_version_of(properties: Mapping[str, str], spans: Mapping[str, Span], default: int) -> int:
+    """The value of 'format-version'; ``default`` where it is not given.
+
+    :raises BergError: OPTION, at the option.
+    """
+    text = properties.get(FORMAT_VERSION)
     if text is None:
         return default
-    if text not in ("1", "2", "3"):
-        raise BergError(
-            ErrorCode.OPTION,
-            f"'format-version' is '{text}', and must be 1, 2 or 3.",
-            span=spans.get("format-version"),
-        )
-    return int(text)
+    try:
+        return parse_format_version(text)
+    except BergError as error:
+        raise error.at(spans.get(FORMAT_VERSION)) from None
