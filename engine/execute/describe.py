@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.names import TableName, connector_definition, load, named_table
 from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing
@@ -69,8 +70,8 @@ def _flink_columns(rows: list[tuple[str, str, bool, str | None, str | None]]) ->
 
 def _describe_spark(metadata: TableMetadata) -> Result:
     rows: list[Row] = [(f.name, spark_name(from_iceberg(f.type)), f.doc) for f in metadata.schema.fields]
-    live = [f for f in metadata.spec.fields if f.transform.kind != "void"]
-    if live and all(f.transform.kind == "identity" for f in live):
+    live = [f for f in metadata.spec.fields if f.transform.kind is not TransformKind.VOID]
+    if live and all(f.transform.kind is TransformKind.IDENTITY for f in live):
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
         for part in live:
             source = metadata.schema.field(part.source_id)
@@ -92,11 +93,11 @@ def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> li
         column = ".".join(map(quote, _path(schema, part.source_id)))
         transform = part.transform
         match transform.kind:
-            case "void":
+            case TransformKind.VOID:
                 continue
-            case "identity":
+            case TransformKind.IDENTITY:
                 terms.append(column)
-            case "bucket" | "truncate":
+            case TransformKind.BUCKET | TransformKind.TRUNCATE:
                 terms.append(f"{transform.kind}({transform.width}, {column})")
             case kind:
                 terms.append(f"{kind}s({column})")

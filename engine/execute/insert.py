@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.bound import NULL
@@ -200,7 +201,7 @@ def _evaluated(session: Session, static_sql: dict[str, str], plan: QueryPlan) ->
 def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:
     """SQL of the values that PARTITION (…) gives, cast to their columns, by column."""
     schema, spec = table.metadata.schema, table.metadata.spec
-    partitioned = {schema.name_of(f.source_id): f for f in spec.fields if f.transform.kind == "identity"}
+    partitioned = {schema.name_of(f.source_id): f for f in spec.fields if f.transform.kind is TransformKind.IDENTITY}
     values: dict[str, str] = {}
     for part in statement.partition:
         field = schema.find(part.column, case_sensitive=session.flavour is Flavour.FLINK)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import (
     BinaryType,
     BooleanType,
@@ -80,7 +81,7 @@ def partition_types(
         source = schema.field(part.source_id)
         if source is not None:
             found.append(part.transform.result_type(source.type))
-        elif part.transform.kind in ("year", "month", "day", "hour", "bucket"):
+        elif part.transform.is_time or part.transform.kind is TransformKind.BUCKET:
             found.append(part.transform.result_type(LongType()))
         else:
             value = next((s[i] for s in samples if s[i] is not None), None)
