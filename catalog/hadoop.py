@@ -11,7 +11,7 @@ from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop_commit import NO_BACKSLASH, check_new_place, check_place, commit_version
 from bergsql.catalog.hadoop_publish import publish_version
-from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_table, metadata_dir, newest
+from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_remains, holds_table, metadata_dir, newest
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata_cache import MetadataCache
 from bergsql.catalog.options import resolve_env
@@ -87,7 +87,10 @@ class HadoopCatalog(Catalog):
         for table in tables:
             self.drop_table(table)
         for child in inner:
-            self.drop_namespace(child, cascade)
+            if holds_remains(self._storage, self._place(child)):
+                self._storage.delete_tree(self._place(child))
+            else:
+                self.drop_namespace(child, cascade)
         self._finish_drops(namespace)
         if not self._storage.delete_empty_dir(self._place(namespace)):
             raise BergError(

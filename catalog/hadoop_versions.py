@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import FileMissing, Storage
 
+_PARTS = ("data", "metadata")
+"""The directories of a table."""
+_MADE = (".parquet", ".avro", ".orc", ".tmp", ".crc")
+"""Endings of files that are made before a table's first version."""
 HINT_FILE = "version-hint.text"
 _NUMBERED = re.compile(r"v([0-9]{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _NAMED = re.compile(r"([0-9]{1,18})-[0-9A-Za-z-]+(?:\.gz)?\.metadata\.json(?:\.gz)?")
@@ -128,6 +132,22 @@ def _listed(storage: Storage, table_location: str, hint: str | None) -> Metadata
     hinted = next(((v, n) for v, n in named if hint and n in (hint, f"{hint}.metadata.json")), None)
     version, name = hinted or max(named)
     return MetadataFile(version, f"{directory}/{name}", numbered=False)
+
+
+def holds_remains(storage: Storage, location: str) -> bool:
+    """Whether a directory holds what a CREATE TABLE … AS left that died before its table had a version, and no more."""
+    above = list(storage.list(location))
+    if not above or not all(is_dir and name in _PARTS for name, is_dir in above):
+        return False
+    places = [f"{location}/{name}" for name, _ in above]
+    while places:
+        place = places.pop()
+        for name, is_dir in storage.list(place):
+            if is_dir:
+                places.append(f"{place}/{name}")
+            elif not name.endswith(_MADE):
+                return False
+    return True
 
 
 def holds_table(storage: Storage, table_location: str) -> bool:

@@ -145,6 +145,29 @@ def test_dropping_namespaces(catalog: HadoopCatalog, tmp_path: Path) -> None:
             catalog.drop_namespace(nothing, cascade=True)
 
 
+@pytest.mark.parametrize(
+    "precious", [None, "t/data/thesis.txt", "t/metadata/v1.metadata.json.bak", "t/notes/n.parquet"]
+)
+def test_cascade_takes_what_a_killed_create_table_as_left(
+    catalog: HadoopCatalog, tmp_path: Path, precious: str | None
+) -> None:
+    catalog.create_namespace(("db",))
+    made = ["t/data/staging-1/x.parquet", "t/data/a=1/00000-0-x-00001.parquet", "t/metadata/x-m0.avro"]
+    for name in made if precious is None else [*made, precious]:
+        path = tmp_path / "wh" / "db" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    with pytest.raises(BergError, match="is not empty"):
+        catalog.drop_namespace(("db",))
+    if precious is None:
+        catalog.drop_namespace(("db",), cascade=True)
+        assert list((tmp_path / "wh").iterdir()) == []
+    else:
+        with pytest.raises(BergError, match="holds files that are no table's"):
+            catalog.drop_namespace(("db",), cascade=True)
+        assert (tmp_path / "wh" / "db" / precious).exists()
+
+
 def test_cascade_leaves_files_that_are_no_tables(catalog: HadoopCatalog, tmp_path: Path) -> None:
     create(catalog)
     precious = tmp_path / "wh" / "db" / "thesis.txt"
