@@ -9,6 +9,9 @@ import sys
 from _signal import SIG_IGN, SIGINT, getsignal, signal  # type: ignore[import-not-found]
 
 _INTERRUPTED = 130
+_NESTING = 10_000
+"""Python's calls within calls. Its own thousand ends at some 45 parentheses; the memory for more is the heap's, and
+DuckDB ends at a thousand levels."""
 _OBJECTS_PER_COLLECTION = 50_000
 """How many new objects there must be before Python looks for garbage among them: importing makes tens of thousands,
 and none of them is garbage."""
@@ -20,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         signal(SIGINT, _leave)
     import gc
 
+    sys.setrecursionlimit(_NESTING)
     gc.set_threshold(_OBJECTS_PER_COLLECTION, 10, 10)
     try:
         from bergsql.shell.command_line import run

@@ -92,3 +92,16 @@ def test_a_job_in_the_background_is_not_meant(berg: Berg) -> None:
         done = interrupted(berg, module, ignoring)
         assert (done.code, done.err) == (0, "")
         assert "1 row in set" in done.out
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [("(", ")"), ("UPPER(", ")"), ("REPLACE(", ", 'b', 'c')"), ("CASE WHEN TRUE THEN ", " END")]
+)
+def test_deep_nesting(berg: Berg, begin: str, end: str) -> None:
+    def ask(depth: int) -> Done:
+        return berg.run("--format", "csv", stdin=f"SELECT {begin * depth}'A'{end * depth} AS a;")
+
+    assert ask(300) == Done(0, "a\nA\n", "")
+    for depth in (3000, 20_000):
+        done = ask(depth)
+        assert (done.code, "nested too deeply" in done.err) == (1, True)
