@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import STRING, DataType
 
 Row = tuple[object, ...]
 """One row as Python values.
@@ -62,9 +62,6 @@ class Result:
         """All rows, one by one."""
         for chunk in self.chunks:
             yield from chunk
-
-
-STRING = DataType(Kind.STRING)
 
 
 def ok(*messages: str) -> Result:

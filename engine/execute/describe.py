@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.names import TableName, connector_definition, load, named_table
-from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing
+from bergsql.engine.result import Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import flink_identifier, flink_text, spark_identifier, spark_text
@@ -19,15 +19,13 @@ from bergsql.engine.sql.type_names import (
     spark_create_name,
     spark_name,
 )
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BOOLEAN, STRING
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.partition import PartitionSpec
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.session import Session
-
-BOOLEAN = DataType(Kind.BOOLEAN)
 
 
 def describe(session: Session, statement: st.Describe) -> Result:

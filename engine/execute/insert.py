@@ -11,7 +11,6 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.bound import NULL
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import check_write_hints
@@ -24,7 +23,7 @@ from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
-from bergsql.engine.sql.types import DataType
+from bergsql.engine.sql.types import NULL, DataType
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere

@@ -9,10 +9,11 @@ from bergsql.catalog.errors import not_supported
 from bergsql.engine.duck import duckdb, fetch_chunks, is_interruption, set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
-from bergsql.engine.result import STRING, Column, Result, ResultKind, Row
+from bergsql.engine.result import Column, Result, ResultKind, Row
 from bergsql.engine.rows import converted, presentable
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bergsql.engine.result import STRING, Column, Result, ResultKind, Row, listing, ok
+from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.settings import as_statement, shown
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.statements import Reset, Set
+from bergsql.engine.sql.types import STRING
 
 
 def set_value(session: Session, statement: Set) -> Result:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.execute.like import like
 from bergsql.engine.names import database_name, named_table, require_database
-from bergsql.engine.result import STRING, Column, Result, ResultKind, listing, ok
+from bergsql.engine.result import Column, Result, ResultKind, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BOOLEAN, STRING
 
 
 def drop(session: Session, statement: st.DropTable) -> Result:
@@ -44,5 +44,5 @@ def show(session: Session, statement: st.ShowTables) -> Result:
     names = like(statement.like, [ident.name for ident in catalog.list_tables(namespace)], session.flavour)
     if session.flavour is Flavour.FLINK:
         return listing(("table name",), [(name,) for name in names])
-    columns = (Column("namespace", STRING), Column("tableName", STRING), Column("isTemporary", DataType(Kind.BOOLEAN)))
+    columns = (Column("namespace", STRING), Column("tableName", STRING), Column("isTemporary", BOOLEAN))
     return Result(ResultKind.LISTING, columns, [[(".".join(namespace), name, False) for name in names]])

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.arguments import fit_arguments
-from bergsql.engine.plan.bound import INT, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import bind_function, call_name, find, name_span, result_type
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context
@@ -17,6 +17,7 @@ from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Aggregate
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import INT
 
 RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "ntile"})
 

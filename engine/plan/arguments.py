@@ -6,12 +6,31 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, NULL, STRING, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import BINARIES, INTEGERS, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, shared_type
+from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.sql.parser.query import Place, span_of
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import (
+    BIGINT,
+    BINARIES,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGERS,
+    INTERVALS,
+    NESTED,
+    NULL,
+    NUMBERS,
+    STAMPS,
+    STRING,
+    TEXTS,
+    DataType,
+    Field,
+    Kind,
+)
 
 _TYPES = {"t": STRING, "i": INT, "l": BIGINT, "d": DOUBLE, "b": BOOLEAN, "x": BYTES, "D": DATE}
 _WORDS = {

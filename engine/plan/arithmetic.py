@@ -7,17 +7,9 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from bergsql.engine.plan import integers
-from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, convert, type_text
-from bergsql.engine.plan.coercion import (
-    FLOATS,
-    INTEGERS,
-    NUMBERS,
-    TEXTS,
-    arithmetic_decimal,
-    as_decimal,
-    wider_integer,
-)
+from bergsql.engine.plan.coercion import arithmetic_decimal, as_decimal, wider_integer
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
@@ -26,7 +18,7 @@ from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, LONG, failure, let_all
 from bergsql.engine.plan.typed_literals import bind_typed_literal
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, DOUBLE, FLOATS, INT, INTEGERS, NUMBERS, TEXTS, DataType, Kind
 
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",

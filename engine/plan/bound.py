@@ -9,22 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bergsql.engine.plan.records import Record
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import DataType
 
 if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate
 
 NOT_CONSTANT: Final = object()
 """Marks a bound expression whose value is not known while planning."""
-
-NULL = DataType(Kind.NULL)
-BOOLEAN = DataType(Kind.BOOLEAN)
-INT = DataType(Kind.INT)
-BIGINT = DataType(Kind.BIGINT)
-DOUBLE = DataType(Kind.DOUBLE)
-STRING = DataType(Kind.STRING)
-BYTES = DataType(Kind.BYTES)
-DATE = DataType(Kind.DATE)
 
 
 class Origin(NamedTuple):

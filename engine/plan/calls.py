@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.arguments import fit_arguments
-from bergsql.engine.plan.bound import NULL, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.records import replace
@@ -18,7 +18,7 @@ from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.functions.model import Aggregate, Function, Scalar, Special
 from bergsql.engine.sql.functions.registry import function_named, functions
 from bergsql.engine.sql.parser.query import Place, span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import NULL, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.sql.functions.model import Result

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.coercion import FLOATS, INTEGERS, STAMPS, TEXTS
 from bergsql.engine.plan.integers import SQL_NAMES
 from bergsql.engine.plan.sql_text import each, failure, let
 from bergsql.engine.sql.type_names import duckdb_name, flink_name
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context

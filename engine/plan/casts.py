@@ -12,7 +12,6 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan import cast_text, fold, integers
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
@@ -22,7 +21,19 @@ from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import Place, declared_type, span_of
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import (
+    BINARIES,
+    FLOATS,
+    INTEGERS,
+    NESTED,
+    NUMBERS,
+    STAMPS,
+    STRING,
+    TEXTS,
+    DataType,
+    Field,
+    Kind,
+)
 
 
 def type_text(type_: DataType, flavour: Flavour) -> str:
@@ -38,7 +49,7 @@ def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, pl
     :raises BergError: TYPE when no value of the one type can become one of the other.
     """
     if context.spark and to.kind in TEXTS:
-        to = DataType(Kind.STRING)  # as Spark does: the length of a CHAR or VARCHAR means nothing in a CAST
+        to = STRING  # as Spark does: the length of a CHAR or VARCHAR means nothing in a CAST
     result = convert(bound, to, context, safe=safe, place=place)
     word = "TRY_CAST" if safe else "CAST"
     return replace(result, text=f"{word}({bound.text} AS {type_text(to, context.flavour)})", name=None)

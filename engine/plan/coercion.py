@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, NULL, STRING, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.types import DataType, Field, Kind
-
-INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
-FLOATS = frozenset({Kind.FLOAT, Kind.DOUBLE})
-NUMBERS = frozenset({*INTEGERS, Kind.HUGEINT, Kind.DECIMAL, *FLOATS})
-TEXTS = frozenset({Kind.CHAR, Kind.VARCHAR, Kind.STRING})
-BINARIES = frozenset({Kind.BINARY, Kind.BYTES})
-STAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ})
-INTERVALS = frozenset({Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME})
-NESTED = frozenset({Kind.ARRAY, Kind.MAP, Kind.ROW, Kind.MULTISET})
+from bergsql.engine.sql.types import (
+    BIGINT,
+    BINARIES,
+    BYTES,
+    DOUBLE,
+    FLOATS,
+    INT,
+    INTEGERS,
+    INTERVALS,
+    NESTED,
+    NULL,
+    NUMBERS,
+    STAMPS,
+    STRING,
+    TEXTS,
+    DataType,
+    Field,
+    Kind,
+)
 
 _DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INT: 10, Kind.BIGINT: 20, Kind.HUGEINT: 38}
 _FLINK_DIGITS = {**_DIGITS, Kind.BIGINT: 19}
@@ -109,7 +118,7 @@ def common_type(a: DataType, b: DataType, flavour: Flavour) -> DataType | None:
     if a.kind in TEXTS and b.kind in TEXTS:
         return STRING
     if a.kind in BINARIES and b.kind in BINARIES:
-        return DataType(Kind.BYTES)
+        return BYTES
     if a.kind is b.kind and (a.kind in STAMPS or a.kind is Kind.TIME):
         return DataType(a.kind, max(a.precision or 0, b.precision or 0))
     if a.kind is b.kind and a.kind in NESTED:

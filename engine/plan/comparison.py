@@ -6,13 +6,26 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.plan import pushdown
-from bergsql.engine.plan.bound import BOOLEAN, DOUBLE, STRING, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import BINARIES, INTERVALS, NESTED, NUMBERS, STAMPS, TEXTS, shared_type
+from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import (
+    BINARIES,
+    BOOLEAN,
+    BYTES,
+    DOUBLE,
+    INTERVALS,
+    NESTED,
+    NUMBERS,
+    STAMPS,
+    STRING,
+    TEXTS,
+    DataType,
+    Kind,
+)
 
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -121,7 +134,7 @@ def _read_as(other: DataType, context: Context) -> DataType | None:
     if kind in NUMBERS or kind in (Kind.DATE, Kind.TIME, Kind.BOOLEAN, Kind.UUID):
         return other
     if kind in BINARIES:
-        return DataType(Kind.BYTES)
+        return BYTES
     return None
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bergsql.engine.plan.bound import DATE, INT, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
-from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.context import Context
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import DATE, INT, INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 
 DAY_TIME = DataType(Kind.INTERVAL_DAY_TIME)
 DAYS_ONLY = DataType(Kind.INTERVAL_DAY_TIME, 0)

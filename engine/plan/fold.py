@@ -12,14 +12,13 @@ from typing import Final
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.java_floats import double_text, float_text
 from bergsql.engine.plan.cast_text import FALSE_WORDS, TRUE_WORDS, target_name
-from bergsql.engine.plan.coercion import FLOATS, INTEGERS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import wrap_int
 from bergsql.engine.plan.time_text import timestamp_text
 from bergsql.engine.plan.times import from_utc, parse_date, parse_time, to_utc, zone
 from bergsql.engine.plan.typed_literals import timestamp_value
 from bergsql.engine.sql.parser.query import Place, span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import FLOATS, INTEGERS, TEXTS, DataType, Kind
 
 EXACT = DecimalContext(prec=100)
 """Python computes with 28 digits unless told otherwise; decimals here have 38."""

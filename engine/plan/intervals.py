@@ -12,11 +12,10 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.coercion import INTEGERS, NUMBERS
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.units import MICROS, MONTHS, unit_name
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import INTEGERS, NUMBERS, DataType, Kind
 
 _PART = r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([a-zA-Z]+)"
 

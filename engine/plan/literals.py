@@ -7,13 +7,13 @@ from decimal import Decimal
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS, decimal, integer_literal_type
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import string_literal
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, DataType, Kind
 
 
 def bind_literal(node: exp.Expr, context: Context) -> Bound:

@@ -7,13 +7,12 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import INTEGERS
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import INTEGERS, DataType, Field, Kind
 
 
 def bind_bracket(node: exp.Expr, context: Context) -> Bound:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import BOOLEAN, STRING, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
-from bergsql.engine.plan.coercion import BINARIES, common_type
+from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.comparison import as_text, bind_like
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BINARIES, BOOLEAN, BYTES, STRING, DataType, Kind
 
 
 def bind_concat(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     """``||``: text, or in Spark arrays and bytes too."""
     text = _concat_text(a, b)
     if a.type.kind in BINARIES and b.type.kind in BINARIES:
-        return Bound.of(f"({a.sql} || {b.sql})", DataType(Kind.BYTES), text, a, b)
+        return Bound.of(f"({a.sql} || {b.sql})", BYTES, text, a, b)
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         shared = common_type(a.type, b.type, context.flavour)
         if shared is not None:

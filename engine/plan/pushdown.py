@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound, Origin
-from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bergsql.engine.plan.casts import convert_sql
-from bergsql.engine.plan.coercion import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS
 from bergsql.engine.plan.context import Context
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS, DataType, Field, Kind
 
 
 def can_assign(source: DataType, target: DataType, flavour: Flavour) -> bool:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.plan.bound import BOOLEAN, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import convert_sql, type_text
 from bergsql.engine.plan.comparison import compared_types
 from bergsql.engine.plan.context import BoundQuery, Context, type_error
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import Kind
+from bergsql.engine.sql.types import BOOLEAN, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.sql.types import DataType

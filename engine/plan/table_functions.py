@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
-from bergsql.engine.plan.bound import BIGINT, INT, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import call_name
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.context import Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, INT, DataType, Kind
 
 EXPLODERS = ("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer")
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")

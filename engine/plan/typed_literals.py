@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import BYTES, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
 from bergsql.engine.plan.literals import decimal_literal
 from bergsql.engine.plan.times import parse_date, parse_time, parse_timestamp, to_utc, zone
 from bergsql.engine.sql.parser.query import declared_type, span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BYTES, DataType, Kind
 
 if TYPE_CHECKING:
     from datetime import tzinfo

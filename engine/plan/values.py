@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import NULL, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.coercion import TEXTS, shared_type
+from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import NULL, TEXTS, DataType, Kind
 
 
 def bind_values(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:

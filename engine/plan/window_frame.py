@@ -10,12 +10,11 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import type_text
-from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.sql.parser.query import span_of
-from bergsql.engine.sql.types import Kind
+from bergsql.engine.sql.types import INTEGERS, INTERVALS, NUMBERS, STAMPS, Kind
 
 
 class _End(NamedTuple):

@@ -12,7 +12,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import TokenKind, tokenize
 from bergsql.engine.sql.parser.cursor import Cursor
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import BYTES, DOUBLE, STRING, DataType, Field, Kind
 
 MAX_LENGTH = 2_147_483_647
 """The length that in flink means "any"."""
@@ -129,7 +129,7 @@ def _decimal(cursor: Cursor) -> DataType:
 
 def _double(cursor: Cursor) -> DataType:
     cursor.accept("PRECISION")
-    return DataType(Kind.DOUBLE)
+    return DOUBLE
 
 
 def _length(cursor: Cursor) -> int | None:
@@ -151,7 +151,7 @@ def _char(cursor: Cursor) -> DataType:
 
 def _varchar(cursor: Cursor) -> DataType:
     length = _length(cursor)
-    return DataType(Kind.STRING) if length in (None, MAX_LENGTH) else DataType(Kind.VARCHAR, length)
+    return STRING if length in (None, MAX_LENGTH) else DataType(Kind.VARCHAR, length)
 
 
 def _binary(cursor: Cursor) -> DataType:
@@ -159,7 +159,7 @@ def _binary(cursor: Cursor) -> DataType:
         return _varbinary(cursor)
     length = _length(cursor)
     if length is None:
-        return DataType(Kind.BYTES) if cursor.flavour is Flavour.SPARK else DataType(Kind.BINARY, 1)
+        return BYTES if cursor.flavour is Flavour.SPARK else DataType(Kind.BINARY, 1)
     return DataType(Kind.BINARY, length)
 
 

@@ -40,6 +40,17 @@ class Kind(StrEnum):
     NULL = "NULL"
 
 
+INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+"""From the narrowest to the widest."""
+FLOATS = frozenset({Kind.FLOAT, Kind.DOUBLE})
+NUMBERS = frozenset({*INTEGERS, Kind.HUGEINT, Kind.DECIMAL, *FLOATS})
+TEXTS = frozenset({Kind.CHAR, Kind.VARCHAR, Kind.STRING})
+BINARIES = frozenset({Kind.BINARY, Kind.BYTES})
+STAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ})
+INTERVALS = frozenset({Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME})
+NESTED = frozenset({Kind.ARRAY, Kind.MAP, Kind.ROW, Kind.MULTISET})
+
+
 class Field(NamedTuple):
     """A named part of a nested type."""
 
@@ -56,3 +67,13 @@ class DataType(NamedTuple):
     precision: int | None = None
     scale: int | None = None
     children: tuple[Field, ...] = ()
+
+
+NULL = DataType(Kind.NULL)
+BOOLEAN = DataType(Kind.BOOLEAN)
+INT = DataType(Kind.INT)
+BIGINT = DataType(Kind.BIGINT)
+DOUBLE = DataType(Kind.DOUBLE)
+STRING = DataType(Kind.STRING)
+BYTES = DataType(Kind.BYTES)
+DATE = DataType(Kind.DATE)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan import integers
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, DOUBLE, STRING, Bound
-from bergsql.engine.plan.coercion import INTEGERS, NUMBERS, bounded
+from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.coercion import bounded
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Aggregate, Function
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGERS, NUMBERS, STRING, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context

@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import BOOLEAN, INT, NULL, STRING, Bound
-from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, STAMPS
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import each, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    INT,
+    INTEGERS,
+    INTERVALS,
+    NULL,
+    STAMPS,
+    STRING,
+    DataType,
+    Field,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
@@ -237,7 +248,7 @@ def _sequence(arguments: list[Bound], context: Context) -> Bound:
         raise _no_step(a, "a whole number, a date or a timestamp", context)
     if step is not None and step.type.kind not in (*INTEGERS, Kind.NULL):
         raise _no_step(step, "a whole number", context)
-    x, y = coerce(a, DataType(Kind.BIGINT), context), coerce(b, DataType(Kind.BIGINT), context)
+    x, y = coerce(a, BIGINT, context), coerce(b, BIGINT, context)
     by = step.sql if step is not None else f"(CASE WHEN {x.sql} <= {y.sql} THEN 1 ELSE -1 END)"
     series = _bounded_series(x.sql, y.sql, by, y.sql, x.sql, by)
     sql = f"CAST({series} AS {duckdb_name(array_of(type_))})"
@@ -284,7 +295,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "array_position",
         "fs",
         "Aa",
-        DataType(Kind.BIGINT),
+        BIGINT,
         _with_element("CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT)"),
     ),
     Scalar("array_remove", "fs", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),

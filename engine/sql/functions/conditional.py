@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INT, STRING, Bound
-from bergsql.engine.plan.coercion import FLOATS
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.comparison import comparable, condition
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import flink_name, spark_name
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, FLOATS, INT, STRING, DataType, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.plan.bound import BOOLEAN, INT, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import type_text
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Function, Special
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BOOLEAN, INT, DataType, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.transforms import TransformKind, bucket
-from bergsql.engine.plan.bound import DATE, INT, STRING, Bound
-from bergsql.engine.plan.coercion import BINARIES, INTEGERS, STAMPS, TEXTS
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.decimals import of_digits
 from bergsql.engine.plan.integers import BITS, wrapped
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.type_names import to_iceberg
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BINARIES, BYTES, DATE, INT, INTEGERS, STAMPS, STRING, TEXTS, Kind
 from bergsql.engine.table.partition_sql import Partitioned, floored, units_since_1970, unscaled, with_partition_keys
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _truncate(arguments: list[Bound], context: Context) -> Bound:
     if kind in TEXTS:
         return Bound(f"left({value.sql}, {width})", STRING, "")
     if kind in BINARIES:
-        return Bound(f"({value.sql})[1:{width}]", DataType(Kind.BYTES), "")
+        return Bound(f"({value.sql})[1:{width}]", BYTES, "")
     if kind in INTEGERS:
         bits = max(BITS[kind], 32)  # narrower integers are Iceberg's int
         cut = let(f"CAST({value.sql} AS HUGEINT)", lambda n: floored(n, width, bits))
@@ -86,7 +85,7 @@ def _bucket(arguments: list[Bound], context: Context) -> Bound:
     if value.type.kind is Kind.CHAR or value.type.kind is Kind.VARCHAR:
         value = replace(value, type=STRING)
     if value.type.kind is Kind.BINARY:
-        value = replace(value, type=DataType(Kind.BYTES))
+        value = replace(value, type=BYTES)
     if value.type.kind not in (*INTEGERS, *STAMPS, *TEXTS, *BINARIES, Kind.DATE, Kind.TIME, Kind.DECIMAL, Kind.UUID):
         raise _wrong("bucket", value, "a whole number, a decimal, a date, a timestamp, text or bytes")
     # The hash takes dozens of steps, each used several times: columns of nested subqueries, as a writer computes it.

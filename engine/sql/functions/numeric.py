@@ -10,11 +10,11 @@ from sqlglot import exp
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.arithmetic import bind_arithmetic
-from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, STRING, Bound
-from bergsql.engine.plan.coercion import FLOATS, INTEGERS, NUMBERS, bounded
+from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.coercion import bounded
 from bergsql.engine.plan.sql_text import let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BYTES, DOUBLE, FLOATS, INT, INTEGERS, NUMBERS, STRING, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
@@ -237,7 +237,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("signum", "s", "d", DOUBLE, "CAST(sign({0}) AS DOUBLE)"),
     Scalar("rand random", "fs", "l?", DOUBLE, _random, volatile=True),
     Scalar("hex", "fs", "h", STRING, "hex({0})"),
-    Scalar("unhex", "fs", "t", DataType(Kind.BYTES), "TRY(unhex({0}))"),
+    Scalar("unhex", "fs", "t", BYTES, "TRY(unhex({0}))"),
     Scalar("bin", "fs", "l", STRING, "bin({0})"),
     Scalar("factorial", "s", "i", BIGINT, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"),
     Scalar("shiftleft", "s", "Ii", _shifted_type, _shiftleft),

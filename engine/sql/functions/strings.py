@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
-from bergsql.engine.plan.bound import BOOLEAN, BYTES, INT, STRING, Bound
-from bergsql.engine.plan.coercion import BINARIES
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import at_least, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import BINARIES, BOOLEAN, BYTES, INT, STRING, DataType, Field, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

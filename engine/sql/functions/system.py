@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import STRING, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.quoting import string_literal
+from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context

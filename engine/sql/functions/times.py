@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
-from bergsql.engine.plan.bound import BIGINT, DATE, INT, STRING, Bound
-from bergsql.engine.plan.coercion import INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.units import UNITS
 from bergsql.engine.sql.functions.java_patterns import java_format
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGERS,
+    INTERVALS,
+    NUMBERS,
+    STAMPS,
+    STRING,
+    TEXTS,
+    DataType,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
@@ -357,7 +369,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("date_sub", "s", "Di", DATE, _date_add("-")),
     Special("datediff date_diff", "s", _datediff),
     Scalar("add_months", "s", "Di", DATE, "CAST(({0} + to_months({1})) AS DATE)"),
-    Scalar("months_between", "s", "SS", DataType(Kind.DOUBLE), _months_between),
+    Scalar("months_between", "s", "SS", DOUBLE, _months_between),
     Scalar("next_day", "s", "Dt", DATE, _next_day),
     Scalar("last_day", "s", "D", DATE, "last_day({0})"),
     Scalar("make_date", "s", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),

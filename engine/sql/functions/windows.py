@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import BIGINT, DOUBLE, INT, Bound
+from bergsql.engine.plan.bound import Bound
 from bergsql.engine.sql.functions.model import Aggregate, Function
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import BIGINT, DOUBLE, INT, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context

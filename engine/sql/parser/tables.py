@@ -21,7 +21,7 @@ from bergsql.engine.sql.statements.tables import (
     Watermark,
 )
 from bergsql.engine.sql.type_parser import not_null, parse_type_tokens
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import NULL, DataType, Kind
 
 _LIKE_WHAT = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 _LIKE_HOW = ("INCLUDING", "EXCLUDING", "OVERWRITING")
@@ -311,7 +311,7 @@ def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | 
 def _computed(cursor: Cursor, name: str, span: Span) -> ColumnDef:
     expression = parse_expression(cursor, _COLUMN_STOPS)
     comment = cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None
-    return ColumnDef(name, DataType(Kind.NULL), span, True, comment, computed=expression)
+    return ColumnDef(name, NULL, span, True, comment, computed=expression)
 
 
 def _key(elements: _Elements) -> PrimaryKey | None:
