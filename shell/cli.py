@@ -9,6 +9,7 @@ import sys
 from _signal import SIG_IGN, SIGINT, getsignal, signal  # type: ignore[import-not-found]
 
 _INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``, whose module takes time to import."""
 _NESTING = 10_000
 """Python's calls within calls. Its own thousand ends at some 45 parentheses; the memory for more is the heap's, and
 DuckDB ends at a thousand levels."""

@@ -11,13 +11,26 @@ class ExitCode(IntEnum):
     """The exit codes of the command line."""
 
     OK = 0
-    STATEMENT = 1  # a statement failed
-    USAGE = 2  # the command line is wrong
-    CONFIGURATION = 3  # what the run needs is wrong: a configuration, a script or init file, a connection
-    HUNG_UP = 129  # the terminal was closed (SIGHUP) while a statement ran
-    INTERRUPTED = 130  # Ctrl-C
-    BROKEN_PIPE = 141  # whoever read the results went away before the end, as `head` does
-    TERMINATED = 143  # SIGTERM came while a statement ran
+    STATEMENT = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    HUNG_UP = 129
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143
+
+
+MEANINGS = {
+    ExitCode.OK: "all went well",
+    ExitCode.STATEMENT: "a statement failed, or results could not be written",
+    ExitCode.USAGE: "the command line is wrong",
+    ExitCode.CONFIGURATION: "a configuration is wrong, a script cannot be read, or there is no connection",
+    ExitCode.HUNG_UP: "the terminal was closed (SIGHUP) while a statement ran",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+    ExitCode.BROKEN_PIPE: "whoever read the results went away",
+    ExitCode.TERMINATED: "SIGTERM came while a statement ran",
+}
+"""What ``--help`` says of them."""
 
 
 def exit_code_of(error: BergError) -> ExitCode:

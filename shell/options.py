@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.shell.exits import MEANINGS
 from bergsql.shell.render.formats import FORMATS, check_format
 
 
@@ -209,15 +210,5 @@ def _help_lines() -> Iterator[str]:
         yield f"  {each.name:<24}  {each.doc}"
     yield ""
     yield "exit codes:"
-    for code, meaning in _EXIT_CODES:
+    for code, meaning in MEANINGS.items():
         yield f"  {code:<24}  {meaning}"
-
-
-_EXIT_CODES = (
-    ("0", "all went well"),
-    ("1", "a statement failed"),
-    ("2", "the command line is wrong"),
-    ("3", "a configuration is wrong, a script cannot be read, or there is no connection"),
-    ("130", "interrupted by Ctrl-C"),
-    ("141", "whoever read the results went away"),
-)
