@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.partition_text import partition_path
-from bergsql.engine.duck import CHUNK_ROWS, duckdb, set_variables
+from bergsql.engine.duck import CHUNK_ROWS, duckdb, fetch_chunks, set_variables
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.table.copy_sql import NULL_MARK, Rows, copy_statement, prepare_rows
 from bergsql.engine.table.datafile import DataFile
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.duck import Duck
 
-FIRST_ROW_GROUP = 4
+_FIRST_ROW_GROUP = 4
 """Where the first row group of every Parquet file begins: behind the magic."""
 
 
@@ -147,7 +147,7 @@ class _Writer:
     def _take_results(self) -> None:
         """Place the files of the COPY that just ran, some at a time."""
         position = {d[0]: i for i, d in enumerate(self._cursor.description or ())}
-        results = [_copied(row, position) for row in _fetched(self._cursor)]
+        results = [_copied(row, position) for chunk in fetch_chunks(self._cursor) for row in chunk]
         for at in range(0, len(results), CHUNK_ROWS):
             self._take([c for c in results[at : at + CHUNK_ROWS] if c.rows])
 
@@ -158,7 +158,7 @@ class _Writer:
             statistics = self._statistics.read(c.statistics)
             if c.path in bounds:
                 _complete(statistics, bounds[c.path])
-            size, split_offsets = c.size, offsets.get(c.path, (FIRST_ROW_GROUP,))
+            size, split_offsets = c.size, offsets.get(c.path, (_FIRST_ROW_GROUP,))
             if self._transcoder is not None:
                 again = self._transcoder.rewrite(c.path)
                 size, split_offsets = again.size, again.split_offsets
@@ -213,11 +213,6 @@ class _Writer:
             return {}
         wanted = {leaf.field_id: (leaf, mode) for fields in lacking.values() for leaf, mode in fields}
         return read_bounds(self._cursor, list(lacking), list(wanted.values()))
-
-
-def _fetched(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while chunk := cursor.fetchmany(CHUNK_ROWS):
-        yield from chunk
 
 
 def _copied(row: tuple[Any, ...], position: Mapping[str, int]) -> _Copied:
