@@ -222,7 +222,7 @@ def _dropped_field(cursor: Cursor) -> DropPartitionField:
     return DropPartitionField(text, made.span, None if named else made)
 
 
-# --- forms that later issues bring -----------------------------------------------------------------------------------
+# --- forms that are read and refused ---------------------------------------------------------------------------------
 
 
 def _replace(cursor: Cursor) -> list[AlterAction]:
