@@ -21,7 +21,7 @@ _NESTED = (Kind.ARRAY, Kind.MAP, Kind.ROW)
 def _is_awkward(type_: DataType) -> bool:
     match type_.kind:
         case Kind.TIMESTAMP | Kind.TIME:
-            return (type_.precision or 6) > 6
+            return type_.holds_nanoseconds
         case Kind.TIMESTAMP_LTZ | Kind.INTERVAL_YEAR_MONTH | Kind.INTERVAL_DAY_TIME | Kind.MAP:
             return True
         case Kind.VARIANT | Kind.GEOMETRY | Kind.GEOGRAPHY:
@@ -39,7 +39,7 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
         case Kind.TIMESTAMP:
             return f"epoch_ns({value})"
         case Kind.TIMESTAMP_LTZ:
-            return f"epoch_ns({value})" if (type_.precision or 6) > 6 else f"timezone('UTC', {value})"
+            return f"epoch_ns({value})" if type_.holds_nanoseconds else f"timezone('UTC', {value})"
         case Kind.TIME:
             return f"epoch_ns({value})"
         case Kind.INTERVAL_YEAR_MONTH:

@@ -183,5 +183,5 @@ def _takes(code: str, kind: Kind, context: Context) -> bool:
     if code == "D":
         return kind in STAMPS or kind in TEXTS
     if code == "x":
-        return kind in (Kind.BINARY, Kind.BYTES) or (kind in TEXTS and context.spark)
+        return kind in BINARIES or (kind in TEXTS and context.spark)
     return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bergsql.engine.plan.integers import SQL_NAMES
 from bergsql.engine.plan.sql_text import each, failure, let
 from bergsql.engine.sql.type_names import duckdb_name, flink_name
-from bergsql.engine.sql.types import FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
+from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
@@ -37,7 +37,7 @@ _TIME = _pattern(r"([0-9]{1,2}(?::[0-9]{1,2})?(?::[0-9]{1,2}(?:\.[0-9]+)?)?)")
 def from_text(sql: str, to: DataType, *, strict: bool) -> str | None:
     """Text read as ``to``. What does not read is NULL, or an error when ``strict``."""
     read = _reader(sql, to)
-    if read is None or not strict or to.kind in (Kind.BYTES, Kind.BINARY):
+    if read is None or not strict or to.kind in BINARIES:
         return read
     return let(
         sql,
@@ -84,12 +84,12 @@ def _reader(sql: str, to: DataType) -> str | None:
     if kind in STAMPS:
         from bergsql.engine.plan.casts import cut_fraction
 
-        whole = DataType(kind, 9 if (to.precision or 6) > 6 else 6)
+        whole = DataType(kind, 9 if to.holds_nanoseconds else 6)
         read = let(sql, lambda x: f"TRY_CAST({_whole_day(x, _STAMP)} AS {duckdb_name(to)})")
         return cut_fraction(read, whole, to)
     if kind is Kind.TIME:
         return f"TRY_CAST(regexp_extract({sql}, {_TIME}, 1) AS {duckdb_name(to)})"
-    if kind in (Kind.BYTES, Kind.BINARY):
+    if kind in BINARIES:
         return f"encode({sql})"
     if kind is Kind.UUID:
         return f"TRY_CAST({sql} AS UUID)"
@@ -129,7 +129,7 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
         return _stamp_text(sql, source, context)
     if kind is Kind.TIME and not context.spark and (source.precision or 0) == 0:
         return f"strftime(DATE '1970-01-01' + {sql}, '%H:%M:%S')"
-    if kind in (Kind.BYTES, Kind.BINARY):
+    if kind in BINARIES:
         return f"TRY(decode({sql}))"
     if kind is Kind.ARRAY:
         return _array_text(sql, source, context)
@@ -178,7 +178,7 @@ def _row_text(sql: str, source: DataType, context: Context) -> str:
 def _stamp_text(sql: str, source: DataType, context: Context) -> str:
     # An instant is written as the clock of the session's time zone shows it, without a zone.
     local = f"CAST({sql} AS TIMESTAMP)" if source.kind is Kind.TIMESTAMP_LTZ else sql
-    digits = 6 if source.precision is None else source.precision
+    digits = source.fractional_digits
     if context.spark or digits > 6:
         return f"CAST({local} AS VARCHAR)"
     if digits == 0:

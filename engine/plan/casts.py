@@ -25,6 +25,7 @@ from bergsql.engine.sql.types import (
     BINARIES,
     FLOATS,
     INTEGERS,
+    INTERVALS,
     NESTED,
     NUMBERS,
     STAMPS,
@@ -88,13 +89,8 @@ def same_in_duckdb(source: DataType, to: DataType) -> bool:
     if source.kind in BINARIES and to.kind is Kind.BYTES:
         return True
     if source.kind is to.kind and (source.kind in STAMPS or source.kind is Kind.TIME):
-        before, after = _digits(source), _digits(to)
-        return before <= after and (before > 6) == (after > 6)
-    return source.kind is to.kind and source.kind in (Kind.INTERVAL_DAY_TIME, Kind.INTERVAL_YEAR_MONTH)
-
-
-def _digits(type_: DataType) -> int:
-    return 6 if type_.precision is None else type_.precision
+        return source.fractional_digits <= to.fractional_digits and source.holds_nanoseconds == to.holds_nanoseconds
+    return source.kind is to.kind and source.kind in INTERVALS
 
 
 def convert_sql(
@@ -240,9 +236,8 @@ def _to_time(sql: str, source: DataType, to: DataType, context: Context) -> str 
         if to.kind is Kind.TIME:
             local = f"CAST({sql} AS TIMESTAMP)" if source.kind is Kind.TIMESTAMP_LTZ else sql
             return f"CAST({local} AS {name})"
-        return cut_fraction(
-            sql if source.kind is to.kind and _ns(source) == _ns(to) else f"CAST({sql} AS {name})", source, to
-        )
+        alike = source.kind is to.kind and source.holds_nanoseconds == to.holds_nanoseconds
+        return cut_fraction(sql if alike else f"CAST({sql} AS {name})", source, to)
     if source.kind is Kind.TIME and to.kind is Kind.TIME:
         return f"CAST({sql} AS {name})"
     if source.kind is Kind.TIME and to.kind in STAMPS and not context.spark:
@@ -257,14 +252,10 @@ def _to_time(sql: str, source: DataType, to: DataType, context: Context) -> str 
     return None
 
 
-def _ns(type_: DataType) -> bool:
-    return _digits(type_) > 6
-
-
 def cut_fraction(sql: str, source: DataType, to: DataType) -> str:
     """A timestamp cut to the digits that ``to`` keeps (both engines cut, neither rounds)."""
-    digits = _digits(to)
-    if digits >= min(_digits(source), 6):
+    digits = to.fractional_digits
+    if digits >= min(source.fractional_digits, 6):
         return sql
     if digits in (0, 3):
         return f"date_trunc('{'second' if digits == 0 else 'millisecond'}', {sql})"

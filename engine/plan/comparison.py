@@ -130,7 +130,7 @@ def _read_as(other: DataType, context: Context) -> DataType | None:
     if kind is Kind.DECIMAL and context.spark:
         return DOUBLE
     if kind in STAMPS:
-        return DataType(kind, max(6, other.precision or 6))
+        return DataType(kind, max(6, other.fractional_digits))
     if kind in NUMBERS or kind in (Kind.DATE, Kind.TIME, Kind.BOOLEAN, Kind.UUID):
         return other
     if kind in BINARIES:

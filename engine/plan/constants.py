@@ -12,7 +12,7 @@ from bergsql.engine.plan.time_text import time_text, timestamp_text
 from bergsql.engine.plan.times import from_utc, zone
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import STAMPS, DataType, Kind
 
 
 def constant(value: object, type_: DataType, text: str | None = None, zone_name: str = "UTC") -> Bound:
@@ -55,7 +55,7 @@ def _integer_sql(value: int, type_: DataType) -> str:
         return str(value)
     if type_.kind is Kind.BIGINT and value >= 2**31:
         return str(value)
-    if type_.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):  # nanoseconds since 1970
+    if type_.kind in STAMPS:  # nanoseconds since 1970
         made = f"make_timestamp_ns({value})"
         return made if type_.kind is Kind.TIMESTAMP else f"CAST({made} AS {duckdb_name(type_)})"
     return f"CAST({value} AS {duckdb_name(type_)})"

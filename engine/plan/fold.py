@@ -18,7 +18,7 @@ from bergsql.engine.plan.time_text import timestamp_text
 from bergsql.engine.plan.times import from_utc, parse_date, parse_time, to_utc, zone
 from bergsql.engine.plan.typed_literals import timestamp_value
 from bergsql.engine.sql.parser.query import Place, span_of
-from bergsql.engine.sql.types import FLOATS, INTEGERS, TEXTS, DataType, Kind
+from bergsql.engine.sql.types import FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
 
 EXACT = DecimalContext(prec=100)
 """Python computes with 28 digits unless told otherwise; decimals here have 38."""
@@ -71,9 +71,9 @@ def fold_cast(
         return _rounded(Decimal(shortest), to) if math.isfinite(value) else None
     if to.kind in TEXTS:
         return _to_text(value, source, to)
-    if isinstance(value, datetime) and source.kind is not to.kind and to.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+    if isinstance(value, datetime) and source.kind is not to.kind and to.kind in STAMPS:
         return _to_other_clock(value, to, context)
-    if isinstance(value, date) and not isinstance(value, datetime) and to.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+    if isinstance(value, date) and not isinstance(value, datetime) and to.kind in STAMPS:
         return timestamp_value(value.isoformat(), to, context.planner.relations.time_zone)
     return UNFOLDED
 
@@ -101,7 +101,7 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
     if kind is Kind.TIME and (to.precision or 0) <= 6:
         parsed = parse_time(text)
         return parsed[0] if parsed else None
-    if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+    if kind in STAMPS:
         return timestamp_value(text, to, zone_name)
     return UNFOLDED
 
@@ -145,7 +145,7 @@ def _from_decimal(value: Decimal, to: DataType) -> object:
 def _to_other_clock(value: datetime, to: DataType, context: Context) -> object:
     """A timestamp as an instant, or an instant as what the session's clock shows."""
     where = zone(context.planner.relations.time_zone)
-    if where is None or (to.precision or 6) != 6:
+    if where is None or to.fractional_digits != 6:
         return UNFOLDED
     found = to_utc(value, where) if to.kind is Kind.TIMESTAMP_LTZ else from_utc(value, where)
     return UNFOLDED if found is None else found

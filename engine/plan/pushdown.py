@@ -40,10 +40,10 @@ def _value(bound: Bound, column: DataType) -> object:
     if kind is Kind.DATE and isinstance(value, date) and not isinstance(value, datetime):
         return value
     if kind in STAMPS and bound.type.kind is kind:
-        wide = (column.precision or 6) > 6
+        wide = column.holds_nanoseconds
         if isinstance(value, datetime) and not wide:
             return value.replace(tzinfo=UTC) if kind is Kind.TIMESTAMP_LTZ else value
-        if isinstance(value, int) and wide and (bound.type.precision or 6) > 6:
+        if isinstance(value, int) and wide and bound.type.holds_nanoseconds:
             return value
     return _UNUSABLE
 

@@ -15,7 +15,7 @@ from bergsql.engine.plan.integers import BITS, wrap_int
 from bergsql.engine.plan.literals import decimal_literal
 from bergsql.engine.plan.times import parse_date, parse_time, parse_timestamp, to_utc, zone
 from bergsql.engine.sql.parser.query import declared_type, span_of
-from bergsql.engine.sql.types import BYTES, DataType, Kind
+from bergsql.engine.sql.types import BYTES, STAMPS, DataType, Kind
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -47,7 +47,7 @@ def bind_typed_literal(node: exp.Expr, context: Context, negative: bool = False)
     elif type_.kind is Kind.TIME:
         parsed = parse_time(written)
         found = parsed[0] if parsed else None
-    elif type_.kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ):
+    elif type_.kind in STAMPS:
         found = timestamp_value(written, type_, context.planner.relations.time_zone)
     if found is None:
         raise BergError(
@@ -66,7 +66,7 @@ def timestamp_value(text: str, type_: DataType, zone_name: str) -> datetime | in
     found: datetime | None = stamp
     if type_.kind is Kind.TIMESTAMP_LTZ:
         found = to_utc(stamp, where) if where else None
-    digits = 6 if type_.precision is None else type_.precision
+    digits = type_.fractional_digits
     if found is None:
         return None
     if digits > 6:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.sql.quoting import flink_identifier, flink_text, identifier, spark_identifier, spark_text
-from bergsql.engine.sql.types import DataType, Field, Kind
+from bergsql.engine.sql.types import STAMPS, DataType, Field, Kind
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.types import IcebergType
@@ -142,7 +142,7 @@ def duckdb_name(type_: DataType) -> str:
     """The DuckDB type that holds it, as SQL."""
     if type_.kind is Kind.ROW and not type_.children:
         raise BergError(ErrorCode.TYPE, "A ROW needs at least one field.")
-    if (type_.precision or 0) > _MICROS and type_.kind in _NANO_DUCKDB:
+    if type_.holds_nanoseconds and type_.kind in _NANO_DUCKDB:
         return _NANO_DUCKDB[type_.kind]
 
     def member(field: Field) -> str:
@@ -204,7 +204,7 @@ def _primitive_to_iceberg(type_: DataType, format_version: int) -> IcebergType:
             hint = "MAP<T, INT> can hold what a MULTISET counts."
             raise BergError(ErrorCode.TYPE, f"A table cannot hold a {flink_name(type_)}.", hint=hint)
         raise BergError(ErrorCode.TYPE, "A table cannot hold an INTERVAL.")
-    if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ) and (type_.precision or 0) > _MICROS:
+    if kind in STAMPS and type_.holds_nanoseconds:
         name += "_ns"
         if format_version < 3:
             raise _needs_version_3(flink_name(type_), "Use a precision of at most 6, or 'format-version'='3'.")

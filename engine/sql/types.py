@@ -68,6 +68,16 @@ class DataType(NamedTuple):
     scale: int | None = None
     children: tuple[Field, ...] = ()
 
+    @property
+    def fractional_digits(self) -> int:
+        """How many digits of fractional seconds a TIMESTAMP, TIMESTAMP_LTZ or TIME has."""
+        return 6 if self.precision is None else self.precision
+
+    @property
+    def holds_nanoseconds(self) -> bool:
+        """Whether the values of such a type are counted in nanoseconds."""
+        return self.fractional_digits > 6
+
 
 NULL = DataType(Kind.NULL)
 BOOLEAN = DataType(Kind.BOOLEAN)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from bergsql.engine.result import Result
-from bergsql.engine.sql.types import Kind
+from bergsql.engine.sql.types import BINARIES, INTERVALS, NUMBERS, STAMPS, Kind
 from bergsql.shell.render.layout import Out, View, filled_chunks
 from bergsql.shell.render.values import texts, value_writer
 
@@ -18,9 +18,8 @@ _needs_quotes = re.compile('[",\r\n]').search
 
 _NEVER_QUOTED = frozenset(
     {
-        *(Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT, Kind.FLOAT, Kind.DOUBLE),
-        *(Kind.DECIMAL, Kind.BINARY, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ, Kind.UUID),
-        *(Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME),
+        *(Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.UUID),
+        *(NUMBERS | BINARIES | STAMPS | INTERVALS),
     }
 )
 """Kinds whose text has neither comma nor quote."""

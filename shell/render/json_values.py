@@ -32,7 +32,7 @@ def json_writer(type_: DataType) -> Writer:
         case Kind.BINARY | Kind.BYTES:
             return _bytes
         case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
-            return _quoted(timestamp_writer(_NANOS if (type_.precision or 0) > _MICROS else _MICROS))
+            return _quoted(timestamp_writer(_NANOS if type_.holds_nanoseconds else _MICROS))
         case Kind.TIME:
             return _quoted(time_writer(None))
         case Kind.ARRAY | Kind.MULTISET:

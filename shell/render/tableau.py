@@ -17,7 +17,7 @@ from bergsql.engine.result import Column, Result, ResultKind, Row
 from bergsql.engine.sql.types import DataType, Kind
 from bergsql.shell.render.display import cut, escape, right, width
 from bergsql.shell.render.layout import Out, View, filled_chunks
-from bergsql.shell.render.values import DEFAULT_PRECISION, Writer, texts, value_writer
+from bergsql.shell.render.values import Writer, texts, value_writer
 
 LOOK_AHEAD = 10_000
 """Rows whose widths are known before the first is drawn …"""
@@ -134,7 +134,7 @@ def _widest(column: Column) -> int | None:
     """The widest text of a type, None when it has none."""
     kind, precision = column.type.kind, column.type.precision
     if kind in _WIDEST_CLOCK:
-        digits = DEFAULT_PRECISION if precision is None else precision
+        digits = column.type.fractional_digits
         return _WIDEST_CLOCK[kind] + (1 + digits if digits else 0)
     if kind is Kind.DECIMAL and precision is not None:
         return precision + 2

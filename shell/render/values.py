@@ -10,18 +10,14 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import INTEGERS, DataType, Kind
 
 Writer = Callable[[Any], str]
 
 NULL_INSIDE = "NULL"
 """NULL inside an ARRAY, MAP or ROW; at top level each layout has its own mark."""
 
-DEFAULT_PRECISION = 6
-"""Of TIMESTAMP and TIMESTAMP_LTZ, as in both flavours."""
-
 _EPOCH = datetime(1970, 1, 1)
-_INTEGERS = frozenset({Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.HUGEINT})
 
 
 def value_writer(type_: DataType, zone: str) -> Writer:
@@ -29,7 +25,7 @@ def value_writer(type_: DataType, zone: str) -> Writer:
     match type_.kind:
         case Kind.BOOLEAN:
             return _boolean
-        case kind if kind in _INTEGERS or kind is Kind.UUID:
+        case kind if kind in INTEGERS or kind in (Kind.HUGEINT, Kind.UUID):
             return str
         case Kind.FLOAT | Kind.DOUBLE:
             from bergsql.catalog.metadata.java_floats import double_text, float_text
@@ -38,9 +34,9 @@ def value_writer(type_: DataType, zone: str) -> Writer:
         case Kind.TIME:
             return time_writer(type_.precision)
         case Kind.TIMESTAMP:
-            return timestamp_writer(type_.precision)
+            return timestamp_writer(type_.fractional_digits)
         case Kind.TIMESTAMP_LTZ:
-            return timestamp_writer(type_.precision, _time_zone(zone))
+            return timestamp_writer(type_.fractional_digits, _time_zone(zone))
         case Kind.INTERVAL_YEAR_MONTH:
             return year_month_text
         case Kind.INTERVAL_DAY_TIME:
@@ -76,9 +72,8 @@ def _boolean(value: bool) -> str:
     return "TRUE" if value else "FALSE"
 
 
-def timestamp_writer(precision: int | None, zone: tzinfo = UTC) -> Writer:
-    """Writes datetimes, or nanoseconds since 1970, in UTC or without a zone, padded to ``precision`` digits."""
-    digits = DEFAULT_PRECISION if precision is None else precision
+def timestamp_writer(digits: int, zone: tzinfo = UTC) -> Writer:
+    """Writes datetimes, or nanoseconds since 1970, in UTC or without a zone, padded to ``digits`` of a second."""
     length = len("yyyy-mm-dd hh:mm:ss") + (1 + digits if digits else 0)
 
     def write(value: datetime | int | str) -> str:

@@ -54,11 +54,13 @@ CASES: list[tuple[str, list[tuple[str, str, Any]]]] = [
     ),
     (
         "SELECT TO_TIMESTAMP_LTZ(1, 3) AS l3, CAST(TO_TIMESTAMP_LTZ(1, 3) AS TIMESTAMP_LTZ(6)) AS l6, "
-        "CAST(TO_TIMESTAMP_LTZ(1,3) AS TIMESTAMP_LTZ(0)) AS l0",
+        "CAST(TO_TIMESTAMP_LTZ(1,3) AS TIMESTAMP_LTZ(0)) AS l0, "
+        "CAST(TIMESTAMP '2024-01-02 03:04:05.678' AS TIMESTAMP_LTZ(0)) AS t0",
         [
             ("l3", "TIMESTAMP_LTZ(3)", "1970-01-01 00:00:00.001000"),
             ("l6", "TIMESTAMP_LTZ(6)", "1970-01-01 00:00:00.001000"),
             ("l0", "TIMESTAMP_LTZ(0)", "1970-01-01 00:00:00.000000"),
+            ("t0", "TIMESTAMP_LTZ(0)", "2024-01-02 03:04:05.000000"),
         ],
     ),
     (

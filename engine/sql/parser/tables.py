@@ -21,7 +21,7 @@ from bergsql.engine.sql.statements.tables import (
     Watermark,
 )
 from bergsql.engine.sql.type_parser import not_null, parse_type_tokens
-from bergsql.engine.sql.types import NULL, DataType, Kind
+from bergsql.engine.sql.types import INTERVALS, NULL, DataType
 
 _LIKE_WHAT = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 _LIKE_HOW = ("INCLUDING", "EXCLUDING", "OVERWRITING")
@@ -265,7 +265,7 @@ def column(
     cursor.accept(":")
     at = cursor.token.start
     kind = parse_type_tokens(cursor)
-    if kind.kind in (Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME):
+    if kind.kind in INTERVALS:
         span = cursor.span_from(at)
         raise BergError(ErrorCode.TYPE, f"A column cannot be of type {cursor.text[span.start : span.end]}.", span=span)
     return _column_rest(cursor, name, span, kind, keys)
