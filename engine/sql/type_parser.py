@@ -182,7 +182,7 @@ def _time(cursor: Cursor) -> DataType:
 
 
 def _timestamp(cursor: Cursor) -> DataType:
-    start = cursor.tokens[cursor.index - 1].start
+    start = cursor.previous.start
     precision = _fraction_digits(cursor, 6)
     if cursor.accept("WITHOUT"):
         cursor.expect("TIME", "ZONE")
@@ -304,8 +304,8 @@ def _srid(cursor: Cursor) -> None:
 
 
 def _raw(cursor: Cursor) -> DataType:
-    start = cursor.tokens[cursor.index - 1]
-    raise BergError(ErrorCode.TYPE, f"The type {start.key} has no place in a table.", span=start.span)
+    raw = cursor.previous
+    raise BergError(ErrorCode.TYPE, f"The type {raw.key} has no place in a table.", span=raw.span)
 
 
 _SPECIAL: dict[str, Callable[[Cursor], DataType]] = {

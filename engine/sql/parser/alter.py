@@ -75,7 +75,7 @@ def _set(cursor: Cursor) -> list[AlterAction]:
         _names(cursor)
         raise _Refused("SET IDENTIFIER FIELDS")
     if cursor.accept_any("LOCATION", "SERDE", "SERDEPROPERTIES", "FILEFORMAT"):
-        raise _Refused(f"SET {cursor.tokens[cursor.index - 1].key}")
+        raise _Refused(f"SET {cursor.previous.key}")
     raise cursor.expected(("(", "TBLPROPERTIES", "IDENTIFIER FIELDS", "LOCATION"))
 
 
@@ -102,7 +102,7 @@ def _rename(cursor: Cursor) -> list[AlterAction]:
         cursor.advance()
     elif cursor.at("PARTITION") or (cursor.at("CONSTRAINT") and cursor.peek().key != "TO"):
         cursor.advance()
-        raise _Refused(f"RENAME {cursor.tokens[cursor.index - 1].key}")
+        raise _Refused(f"RENAME {cursor.previous.key}")
     old = cursor.name("a column's name")
     cursor.expect("TO")
     new, _ = cursor.identifier("the new name")

@@ -48,7 +48,7 @@ def create(cursor: Cursor) -> Statement:
         _function(cursor)
         raise cursor.later("CREATE FUNCTION", start)
     if cursor.accept_any("MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE", "VARIABLE"):
-        what = cursor.tokens[cursor.index - 1].key
+        what = cursor.previous.key
         raise cursor.later(f"CREATE {what}", start)
     raise cursor.expected(("TABLE", "CATALOG", *DATABASE_WORDS, "VIEW", "FUNCTION", "TEMPORARY", "OR REPLACE"))
 

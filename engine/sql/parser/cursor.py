@@ -53,8 +53,13 @@ class Cursor:
         return self.tokens[self.index].key
 
     @property
+    def previous(self) -> Token:
+        """The token before this one; there must be one."""
+        return self.tokens[self.index - 1]
+
+    @property
     def previous_end(self) -> int:
-        return self.tokens[self.index - 1].end if self.index else 0
+        return self.previous.end if self.index else 0
 
     @property
     def at_end(self) -> bool:

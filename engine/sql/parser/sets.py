@@ -25,7 +25,7 @@ def _inserts(cursor: Cursor) -> None:
         cursor.expect(";")
         count += 1
     if not count:
-        raise cursor.error("A statement set needs at least one INSERT.", cursor.tokens[cursor.index - 1].span)
+        raise cursor.error("A statement set needs at least one INSERT.", cursor.previous.span)
 
 
 def begin(cursor: Cursor) -> NoReturn:

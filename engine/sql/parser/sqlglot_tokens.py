@@ -110,7 +110,7 @@ class Converter:
     def _check_end(self) -> None:
         """Refuse a query or parenthesis that ends in a word or operator with nothing behind."""
         if self.out and self.out[-1].token_type in NOTHING_BEHIND:
-            last = self.tokens[self.cursor.index - 1]
+            last = self.cursor.previous
             shown_text = shown(last, self.cursor.text)
             raise BergError(ErrorCode.SYNTAX, f"Something is missing behind '{shown_text}'.", span=last.span)
 
@@ -232,11 +232,7 @@ class Converter:
                 self.cursor.index += 1
                 self.level.in_from = False
                 return
-        if (
-            key in ("ORDER", "GROUP")
-            and previous in ENDS_OPERAND
-            and self.tokens[self.cursor.index - 1].key != "WITHIN"
-        ):
+        if key in ("ORDER", "GROUP") and previous in ENDS_OPERAND and self.cursor.previous.key != "WITHIN":
             self.cursor.index += 1
             raise self.cursor.expected(("BY",))
         if previous is TokenType.SELECT and key in CLAUSES:
@@ -305,7 +301,7 @@ class Converter:
             if len(self.levels) == 1 or (opened == "(") is not (kind is TokenType.R_PAREN):
                 raise BergError(ErrorCode.SYNTAX, f"Unexpected '{key}'.", span=token.span)
             self._check_end()
-            if self.level.call in ("CAST", "TRY_CAST") and self.tokens[self.cursor.index - 1].key == "(":
+            if self.level.call in ("CAST", "TRY_CAST") and self.cursor.previous.key == "(":
                 raise self.cursor.expected((), "an expression")
             kind = self.level.close
             self.levels.pop()

@@ -17,7 +17,7 @@ def use(cursor: Cursor) -> Statement:
         name, span = cursor.identifier("the name of a catalog")
         return UseCatalog(name, span)
     if cursor.at("MODULES") and not _bare(cursor):
-        start = cursor.tokens[cursor.index - 1].start
+        start = cursor.previous.start
         cursor.advance()
         cursor.identifier("the name of a module")
         while cursor.accept(","):
