@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_TICK = 1 / os.sysconf("SC_CLK_TCK")
+"""Seconds in which CPU time is counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -32,7 +35,7 @@ class Ratio:
 
     @property
     def cpu(self) -> float:
-        return self.ours.cpu / self.theirs.cpu
+        return self.ours.cpu / max(self.theirs.cpu, _TICK)
 
     def __str__(self) -> str:
         verdict = "met" if self.wall <= self.goal else "MISSED"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from functools import partial
@@ -57,7 +58,10 @@ def fill(session: Session, rows_a_file: int) -> None:
         )
 
 
-def main(rows: int = 20_000_000) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=int, nargs="?", default=20_000_000)
+    rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as home:
         session = Session(SessionConfig(home=Path(home)))
         fill(session, rows // FILES)
@@ -81,4 +85,4 @@ def main(rows: int = 20_000_000) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()
