@@ -12,6 +12,7 @@ from bergsql.catalog.metadata.partition import PartitionSpec
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
     Definition,
+    check_connector_columns,
     declared_schema,
     declared_spec,
     format_version_of,
@@ -175,8 +176,7 @@ def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.O
     """A connector table is only its definition, kept for the session in ``default_catalog``."""
     from bergsql.catalog.default import DefaultCatalog
 
-    if statement.primary_key is not None and statement.primary_key.enforced:
-        declared_schema(statement, DEFAULT_FORMAT_VERSION)  # says why a key cannot be enforced
+    check_connector_columns(statement)
     if not isinstance(name.catalog, DefaultCatalog):
         raise BergError(
             ErrorCode.INVALID,

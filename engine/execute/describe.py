@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.names import TableName, connector_definition, load, named_table
+from bergsql.engine.plan.query import plan_query
+from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser import parse
 from bergsql.engine.sql.quoting import flink_identifier, flink_text, spark_identifier, spark_text
 from bergsql.engine.sql.type_names import (
     flink_create_name,
@@ -32,7 +36,7 @@ def describe(session: Session, statement: st.Describe) -> Result:
     """The columns of a table, as the flavour's own client lists them."""
     definition = connector_definition(named_table(session, statement.name))
     if definition is not None:
-        return _describe_connector(definition)
+        return _describe_connector(session, definition)
     _, table = load(session, statement.name)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
@@ -44,6 +48,8 @@ def describe(session: Session, statement: st.Describe) -> Result:
             flink_name(from_iceberg(f.type)),
             not f.required,
             f"PRI({', '.join(keys)})" if f.name in keys else None,
+            None,
+            None,
             f.doc,
         )
         for f in metadata.schema.fields
@@ -51,19 +57,13 @@ def describe(session: Session, statement: st.Describe) -> Result:
     return _flink_columns(rows)
 
 
-def _flink_columns(rows: list[tuple[str, str, bool, str | None, str | None]]) -> Result:
-    columns = [
-        Column("name", STRING),
-        Column("type", STRING),
-        Column("null", BOOLEAN),
-        Column("key", STRING),
-        Column("extras", STRING),
-        Column("watermark", STRING),
-    ]
-    if not any(comment for *_, comment in rows):
-        return Result(ResultKind.LISTING, tuple(columns), [[(n, t, null, k, None, None) for n, t, null, k, _ in rows]])
-    columns.append(Column("comment", STRING))
-    return Result(ResultKind.LISTING, tuple(columns), [[(n, t, null, k, None, None, c) for n, t, null, k, c in rows]])
+def _flink_columns(rows: Sequence[Row]) -> Result:
+    """Columns as Flink describes them; that of comments is there when there is a comment."""
+    names = ("name", "type", "null", "key", "extras", "watermark", "comment")
+    columns = [Column(name, BOOLEAN if name == "null" else STRING) for name in names]
+    if any(row[-1] for row in rows):
+        return Result(ResultKind.LISTING, tuple(columns), [list(rows)])
+    return Result(ResultKind.LISTING, tuple(columns[:-1]), [[row[:-1] for row in rows]])
 
 
 def _describe_spark(metadata: TableMetadata) -> Result:
@@ -195,19 +195,46 @@ def show_properties(session: Session, statement: st.ShowTableProperties) -> Resu
 # --- connector tables: their definition is all there is of them -----------------------------------------------------
 
 
-def _describe_connector(definition: st.CreateTable) -> Result:
+def _describe_connector(session: Session, definition: st.CreateTable) -> Result:
     keys = definition.primary_key.columns if definition.primary_key else ()
-    rows = [
-        (
-            c.name,
-            flink_name(c.type),
-            c.nullable and c.name not in keys,
-            f"PRI({', '.join(keys)})" if c.name in keys else None,
-            c.comment,
+    mark = definition.watermark
+    rows: list[Row] = []
+    for c in definition.columns:
+        type_ = flink_name(c.type) if c.computed is None else _computed_type(session, definition, c.computed)
+        marked = mark is not None and mark.column == c.name
+        rows.append(
+            (
+                c.name,
+                f"{type_} *ROWTIME*" if marked else type_,
+                c.nullable and c.name not in keys,
+                f"PRI({', '.join(keys)})" if c.name in keys else None,
+                f"AS {c.computed.text}" if c.computed is not None else _metadata_clause(c) or None,
+                mark.expression.text if mark is not None and marked else None,
+                c.comment,
+            )
         )
-        for c in definition.columns
-    ]
     return _flink_columns(rows)
+
+
+def _computed_type(session: Session, definition: st.CreateTable, expression: st.Expression) -> str:
+    """The type of a computed column; empty where its expression cannot be planned yet."""
+    physical = [c for c in definition.columns if c.computed is None]
+    nulls = ", ".join(f"CAST(NULL AS {flink_name(c.type)}) AS {flink_identifier(c.name)}" for c in physical)
+    try:
+        statement = parse(f"SELECT {expression.text} FROM (SELECT {nulls or 1}) AS t", Flavour.FLINK)
+        if not isinstance(statement, st.Select):
+            return ""
+        type_ = plan_query(statement.query, SessionRelations(session)).columns[0].type
+    except BergError:
+        return ""
+    return "" if type_ is None else flink_name(type_)
+
+
+def _metadata_clause(column: st.ColumnDef) -> str:
+    if column.metadata is None:
+        return ""
+    source = "" if column.metadata == column.name else f" FROM {flink_text(column.metadata)}"
+    return f"METADATA{source}{' VIRTUAL' if column.virtual else ''}"
 
 
 def _create_connector(name: TableName, definition: st.CreateTable) -> str:
@@ -219,8 +246,8 @@ def _create_connector(name: TableName, definition: st.CreateTable) -> str:
         else:
             line = f"  {flink_identifier(c.name)} {flink_create_name(c.type)}"
             line += "" if c.nullable and c.name not in keys else " NOT NULL"
-        if c.metadata is not None:
-            line += f" METADATA FROM {flink_text(c.metadata)}"
+        clause = _metadata_clause(c)
+        line += f" {clause}" if clause else ""
         line += f" COMMENT {flink_text(c.comment)}" if c.comment else ""
         lines.append(line)
     if definition.watermark is not None:

@@ -140,6 +140,13 @@ def _check_full_names(schema: Schema, spans: Mapping[str, Span]) -> None:
             )
 
 
+def check_connector_columns(statement: st.CreateTable) -> None:
+    """Refuse a connector table's columns with one name, or a key that cannot be."""
+    _check_names(statement.columns)
+    if statement.like is None:
+        _key_names(statement, statement.columns)
+
+
 def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tuple[str, ...]:
     """The columns of the primary key.
 

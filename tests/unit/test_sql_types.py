@@ -257,7 +257,6 @@ def test_duckdb_takes_every_type(declared: DataType) -> None:
         ("TIMESTAMP_LTZ(7)", 1, "TIMESTAMP_LTZ(7)"),
         ("VARIANT", 2, "VARIANT"),
         ("NULL", 2, "only NULL"),
-        ("MULTISET<INT>", 3, "MULTISET<INT>"),
         ("INTERVAL DAY", 3, "INTERVAL"),
         ("ARRAY<INTERVAL DAY>", 3, "INTERVAL"),
     ],

@@ -274,6 +274,7 @@ def column(
 def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: list[PrimaryKey] | None) -> ColumnDef:
     nullable, comment, metadata = True, None, None
     default: Expression | None = None
+    virtual = False
     while True:
         if cursor.at("NOT", "NULL") or cursor.at("NULL"):
             nullable = not not_null(cursor)
@@ -287,13 +288,13 @@ def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: li
             default = parse_expression(cursor, (*_COLUMN_STOPS, "NOT"))
         elif cursor.accept("METADATA"):
             metadata = cursor.string("the key in quotes") if cursor.accept("FROM") else name
-            cursor.accept("VIRTUAL")
+            virtual = cursor.accept("VIRTUAL")
         elif cursor.at("GENERATED"):
             raise UnsupportedForm("A GENERATED column", cursor.token.span)
         elif cursor.at("COLLATE"):
             raise UnsupportedForm("COLLATE", cursor.token.span)
         else:
-            return ColumnDef(name, kind, span, nullable, comment, default, None, metadata)
+            return ColumnDef(name, kind, span, nullable, comment, default, None, metadata, virtual)
 
 
 def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | None) -> None:

@@ -24,6 +24,7 @@ class ColumnDef:
     """``name AS expression`` (no type is declared then: kind NULL)."""
     metadata: str | None = None
     """``name TYPE METADATA [FROM 'key'] [VIRTUAL]``: the key."""
+    virtual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
