@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.duck import duckdb
 from bergsql.engine.names import TableName, load
@@ -53,6 +53,7 @@ def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
     check_write_hints(statement.hints, SessionRelations(session))
     name, table = load(session, statement.target)
+    _refuse_other_ways(session, statement, table)
     assigned = assign_query(session, statement, table, name)
     written = write(session, assigned, table, name)
     producer = _producer(session, statement, assigned, written)
@@ -60,6 +61,17 @@ def insert(session: Session, statement: st.Insert) -> Result:
         return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was committed."))
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
     return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+
+
+def _refuse_other_ways(session: Session, statement: st.Insert, table: LoadedTable) -> None:
+    """Refuse to append where the table or the session asks for more: it would be wrong, and nobody would notice."""
+    properties, span = table.metadata.properties, statement.target.span
+    if session.flavour is Flavour.FLINK and properties.get("write.upsert.enabled", "").casefold() == "true":
+        raise not_supported("INSERT into a table with 'write.upsert.enabled'", span)
+    if properties.get("write.wap.enabled", "").casefold() == "true":
+        for key in ("spark.wap.branch", "spark.wap.id"):
+            if session.setting(key) is not None:
+                raise not_supported(f"INSERT with '{key}' set into a table with 'write.wap.enabled'", span)
 
 
 DONE = "Complete execution of the SQL update statement."

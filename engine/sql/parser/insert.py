@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.engine.sql.lexer import Token
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 from bergsql.engine.sql.statements.base import Option, Statement
 from bergsql.engine.sql.statements.insert import Insert, PartitionValue
 
 
-def insert(cursor: Cursor) -> Statement:
-    """``INSERT {INTO | OVERWRITE} [TABLE] t [hint] [PARTITION (…)] [(columns)] query``."""
+def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Statement:
+    """``INSERT {INTO | OVERWRITE} [TABLE] t [hint] [PARTITION (…)] [(columns)] query``.
+
+    ``ctes`` are the tokens of a WITH that stood before it: they are read as if they stood before the query.
+    """
     start = cursor.token.start
     cursor.expect("INSERT")
     overwrite = cursor.expect_any("INTO", "OVERWRITE") == "OVERWRITE"
@@ -50,6 +56,9 @@ def insert(cursor: Cursor) -> Statement:
         if cursor.at("DEFAULT", "VALUES"):
             raise UnsupportedForm("INSERT … DEFAULT VALUES", cursor.token.span)
         raise cursor.expected(known)
+    if ctes and cursor.at("WITH"):
+        raise UnsupportedForm("WITH … INSERT … WITH", cursor.token.span)
+    cursor.tokens[cursor.index : cursor.index] = ctes
     query = parse_query(cursor)
     if cursor.at("ON"):
         raise UnsupportedForm("INSERT … ON CONFLICT", Span(start, cursor.token.end))

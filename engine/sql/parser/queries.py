@@ -9,5 +9,23 @@ from bergsql.engine.sql.statements.queries import Select
 
 
 def select(cursor: Cursor) -> Statement:
-    """A query as a statement."""
+    """A query as a statement; or the INSERT that Spark lets stand behind a WITH."""
+    insert_at = _insert_behind_with(cursor) if cursor.at("WITH") else None
+    if insert_at is not None:
+        from bergsql.engine.sql.parser.insert import insert
+
+        ctes = cursor.tokens[cursor.index : insert_at]
+        cursor.index = insert_at
+        return insert(cursor, ctes)
     return Select(parse_query(cursor))
+
+
+def _insert_behind_with(cursor: Cursor) -> int | None:
+    """Where the INSERT is that the WITH at ``cursor`` belongs to."""
+    depth = 0
+    for index in range(cursor.index, len(cursor.tokens)):
+        key = cursor.tokens[index].key
+        depth += (key == "(") - (key == ")")
+        if depth == 0 and cursor.tokens[index - 1].key == ")" and key not in (",", "AS"):
+            return index if key == "INSERT" else None
+    return None
