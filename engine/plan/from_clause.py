@@ -78,12 +78,18 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _bind_parenthesised(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
-    """``(a JOIN b ON …)``"""
-    if node.args.get("alias") is not None:
-        raise not_supported("An alias of a join in parentheses", span_of(node.args["alias"]))
+    """``(a JOIN b ON …)``, or ``(a)``, which is ``a``."""
+    relation, alias = node.this, node.args.get("alias")
+    joins = relation.args.get("joins") or []
+    if alias is not None:
+        if joins or relation.args.get("alias") is not None:
+            raise not_supported("An alias of a join in parentheses", span_of(alias))
+        relation = relation.copy()
+        relation.set("alias", alias.copy())
+    if not joins:
+        return bind_relation(relation, scope, planner, ctes)
     inner = Scope(scope.flavour, scope.parent)
-    sql = bind_relation(node.this, inner, planner, ctes)
-    sql = bind_joins(sql, node.this.args.get("joins") or [], inner, planner, ctes)
+    sql = bind_joins(bind_relation(relation, inner, planner, ctes), joins, inner, planner, ctes)
     scope.adopt(inner)
     return f"({sql})"
 
