@@ -67,7 +67,9 @@ def mask_text(text: str) -> str:
 
 def _mask(text: str, *, whole: bool, depth: int) -> str:
     """``text`` masked. ``whole``: it is one value without its quotes, so that quotes in it end nothing."""
-    text = _mask_pairs(text, whole=whole, depth=depth)
+    # A quote may begin a string or end one: as strings first, then in every other way that there is.
+    for by_strings in (True, False):
+        text = _mask_pairs(text, whole=whole, depth=depth, by_strings=by_strings)
     if "://" in text and "@" in text:
         text = _users(whole).sub(_masked_user, text)
     return re.sub(_BEARER, rf"\1{MASK}", text) if "earer" in text.casefold() else text
@@ -133,7 +135,8 @@ def _strings() -> re.Pattern[str]:
     )
 
 
-def _mask_pairs(text: str, *, whole: bool, depth: int) -> str:
+def _mask_pairs(text: str, *, whole: bool, depth: int, by_strings: bool) -> str:
+    """``by_strings``: what looks like a string is one, and the next pair begins behind it."""
     if not any(sign in text for sign in "='\""):
         return text
     shown: list[str] = []
@@ -141,7 +144,7 @@ def _mask_pairs(text: str, *, whole: bool, depth: int) -> str:
     while (m := _pairs().search(text, at)) is not None:
         name = m["key"].strip("'\"`")
         quoted_key = m["key"][0] in "'\"`"
-        at = m.start() + 1 if quoted_key else m.end("key")
+        at = m.start() + 1 if quoted_key and not by_strings else m.end("key")
         before = text[max(0, m.start() - 32) : m.start()]
         if "=" not in m["between"] and not (
             re.fullmatch(r"[\w.$-]+", name) if quoted_key else before.rstrip()[-1:] in ("(", ",")

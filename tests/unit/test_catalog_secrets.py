@@ -169,6 +169,11 @@ def nothing_is_left(text: str) -> None:
     assert MASK in shown
 
 
+def test_a_quote_in_a_secret_behind_a_string_that_ends_like_a_key() -> None:
+    shown = mask_text("""SELECT 'a=', "password"="Hd8x'x3Tq", 'z'='1')""")
+    assert shown == f"""SELECT 'a=', "password"="{MASK}", 'z'='1')"""
+
+
 @given(ANY, KEYS, some.sampled_from(["'", '"']), some.sampled_from(["=", " = ", "=>", "\n =\n"]), BEFORE)
 @example(f"{HEAD}'; x{TAIL}", "password", "'", "=", "it's ")
 def test_nothing_is_left_of_an_option(secret: str, key: str, quote: str, equals: str, before: str) -> None:
