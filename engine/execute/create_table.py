@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from bergsql.engine.session import Session
 
 
+_SHOWN_BY_SPARK = ("current-snapshot-id", "format", "identifier-fields", "provider", "sort-order")
+"""What Spark's SHOW CREATE TABLE writes among the properties, and its CREATE TABLE leaves out."""
+
+
 def create(session: Session, statement: st.CreateTable) -> Result:
     """Make, or make anew, a table."""
     if statement.temporary:
@@ -78,6 +82,8 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
     if statement.provider is not None and statement.provider.casefold() != "iceberg":
         raise not_supported(f"USING {statement.provider}", statement.name.span, "Tables are made USING iceberg.")
     properties, spans = options_of(statement.properties)
+    if statement.flavour is Flavour.SPARK:
+        properties = {k: v for k, v in properties.items() if k not in _SHOWN_BY_SPARK}
     base = name.catalog.load_table(name.ident) if exists else None
     default = base.metadata.format_version if base is not None else DEFAULT_FORMAT_VERSION
     version = format_version_of(properties, spans, default)

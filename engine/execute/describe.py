@@ -161,7 +161,6 @@ def _create_spark(name: TableName, metadata: TableMetadata) -> str:
         out += f"COMMENT {spark_text(comment)}\n"
     out += f"LOCATION {spark_text(mask_value('location', metadata.location))}\n"
     properties = _shown_properties(metadata)
-    properties.pop("comment", None)
     return out + "TBLPROPERTIES (\n" + _pairs(properties, spark_text) + ")\n"
 
 
@@ -173,8 +172,10 @@ def _shown_properties(metadata: TableMetadata) -> dict[str, str]:
     """A table's properties and what Spark lists with them."""
     file_format = metadata.properties.get("write.format.default", "parquet")
     snapshot = metadata.current_snapshot_id
+    key = metadata.schema.identifier_names
     return {
-        **metadata.properties,
+        **{k: v for k, v in metadata.properties.items() if k != "comment"},  # which has a place of its own
+        **({"identifier-fields": f"[{','.join(key)}]"} if key else {}),
         "current-snapshot-id": "none" if snapshot is None else str(snapshot),
         "format": f"iceberg/{file_format}",
         "format-version": str(metadata.format_version),

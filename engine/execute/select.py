@@ -80,6 +80,6 @@ def explain(session: Session, statement: st.Explain) -> Result:
     elif isinstance(inner, st.Unsupported):
         raise not_supported(inner.form, inner.span, inner.hint)
     else:
-        raise not_supported(f"EXPLAIN of {type(inner).__name__}")
+        raise not_supported("EXPLAIN of a statement that is neither a query nor an INSERT")
     title = "plan" if session.flavour is Flavour.SPARK else "result"
     return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])

@@ -70,6 +70,8 @@ class WriteProperties:
         if file_format != "parquet":
             raise read.wrong("write.format.default", "parquet, avro or orc")
         codec = read.one_of("write.parquet.compression-codec", "zstd", CODECS)
+        if "encryption.key-id" in properties:
+            raise not_supported("Writing to an encrypted table ('encryption.key-id')")
         if "write.location-provider.impl" in properties:
             raise not_supported(
                 "Writing to a table with a location provider of its own ('write.location-provider.impl')"
