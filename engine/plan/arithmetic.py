@@ -143,18 +143,25 @@ def _ring_operation(symbol: str, a: Bound, b: Bound, type_: DataType, *, volatil
 
 def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Context) -> Bound:
     """``//`` or ``%`` on integers: by zero it is NULL in Spark, an error in Flink."""
-    name = integers.SQL_NAMES[type_.kind]
-    if _nonzero(b):
-        return Bound.of(f"CAST({a.sql} {operator} {b.sql} AS {name})", type_, "", a, b)
-    if context.spark:
-        return Bound.of(f"CAST({a.sql} {operator} nullif({b.sql}, 0) AS {name})", type_, "", a, b, nullable=True)
+    if _nonzero(b) and b.constant != -1:
+        return Bound.of(_quotient(operator, a.sql, b.sql, type_.kind), type_, "", a, b)
 
     def guarded(both: list[str]) -> str:
         n, d = both
-        return f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE CAST({n} {operator} {d} AS {name}) END"
+        # The least number by -1 has no quotient of its type: Java's negation leaves it as it is.
+        kind = type_.kind
+        opposite = integers.value_of(integers.negated(integers.ring(n, kind), kind), kind, volatile=False)
+        by_minus_one = opposite if operator == "//" else f"({n} * 0)"
+        by_zero = "NULL" if context.spark else failure(DIVISION_BY_ZERO)
+        quotient = _quotient(operator, n, d, kind)
+        return f"CASE {d} WHEN 0 THEN {by_zero} WHEN -1 THEN {by_minus_one} ELSE {quotient} END"
 
     sql = let_all([a.sql, b.sql], guarded)
-    return Bound.of(sql, type_, "", a, b, volatile=True)
+    return Bound.of(sql, type_, "", a, b, nullable=context.spark or None, volatile=not context.spark)
+
+
+def _quotient(operator: str, n: str, d: str, kind: Kind) -> str:
+    return f"CAST({n} {operator} {d} AS {integers.SQL_NAMES[kind]})"
 
 
 def _integral_division(a: Bound, b: Bound, context: Context) -> Bound:

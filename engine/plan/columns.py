@@ -8,6 +8,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.resolve import field_of, resolve
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of
@@ -91,4 +92,5 @@ def bind_dot(node: exp.Expr, context: Context) -> Bound:
     if isinstance(at, exp.Column):
         parts, spans = name_parts(at)
         return bind_name(parts + [str(n.this) for n in names], spans + [span_of(n) for n in names], context)
-    return _fields(bind(at, context), [str(n.this) for n in names], [span_of(n) for n in names], context)
+    found = _fields(bind(at, context), [str(n.this) for n in names], [span_of(n) for n in names], context)
+    return replace(found, name=None) if context.spark else found  # Spark heads it by the whole expression

@@ -26,8 +26,8 @@ EXACT = DecimalContext(prec=100)
 UNFOLDED: Final = object()
 """Says that DuckDB shall cast it."""
 
-_INTEGER = r"[+-]?\d+(?:\.\d*)?|[+-]?\.\d*"
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_INTEGER = r"(?a)[+-]?\d+(?:\.\d*)?|[+-]?\.\d*"
+_NUMBER = r"(?a)[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _SPECIAL = {
     "nan": math.nan,
     "inf": math.inf,

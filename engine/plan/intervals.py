@@ -17,7 +17,7 @@ from bergsql.engine.plan.units import MICROS, MONTHS, unit_name
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import INTEGERS, NUMBERS, DataType, Kind
 
-_PART = r"\s*([+-]?\s*\d+(?:\.\d+)?)\s+([a-zA-Z]+)"
+_PART = r"(?a)\s*([+-]?\s*\d+(?:\.\d+)?)\s+([a-zA-Z]+)"
 
 
 def bind_interval(node: exp.Expr, context: Context) -> Bound:
@@ -93,7 +93,7 @@ def _span_interval(written: str, unit: exp.Expr, node: exp.Expr) -> Bound:
     text = f"INTERVAL '{written}' {first} TO {last}"
     stripped = written.strip()
     if first == "YEAR" and last == "MONTH":
-        found = re.fullmatch(r"([+-]?)(\d+)-(\d+)", stripped)
+        found = re.fullmatch(r"(?a)([+-]?)(\d+)-(\d+)", stripped)
         if found:
             months = int(found.group(2)) * 12 + int(found.group(3))
             return Bound(
@@ -106,7 +106,7 @@ def _span_interval(written: str, unit: exp.Expr, node: exp.Expr) -> Bound:
     if first in order and last in order and order.index(first) < order.index(last):
         names = order[order.index(first) : order.index(last) + 1]
         numbers = re.split(r"[\s:]+", stripped.lstrip("+-"))
-        if len(numbers) == len(names) and all(re.fullmatch(r"\d+(\.\d+)?", n) for n in numbers):
+        if len(numbers) == len(names) and all(re.fullmatch(r"(?a)\d+(\.\d+)?", n) for n in numbers):
             total = sum(int(Decimal(n) * MICROS[u]) for n, u in zip(numbers, names, strict=True))
             return make_interval(0, -total if stripped.startswith("-") else total, text)
     raise BergError(ErrorCode.SYNTAX, f"'{written}' is not an interval of {first} to {last}.", span=span_of(node))

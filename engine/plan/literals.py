@@ -20,9 +20,19 @@ def bind_literal(node: exp.Expr, context: Context) -> Bound:
     """A number or a string."""
     text = str(node.this)
     if node.args.get("is_string"):
-        type_ = STRING if context.spark else DataType(Kind.CHAR, len(text))
-        return Bound(string_literal(text), type_, text, False, text)
+        value = _with_environment(text, node) if "${env:" in text else text
+        type_ = STRING if context.spark else DataType(Kind.CHAR, len(value))
+        return Bound(string_literal(value), type_, text, False, value)
     return bind_number(text, node)
+
+
+def _with_environment(text: str, node: exp.Expr) -> str:
+    from bergsql.catalog.options import resolve_env
+
+    try:
+        return resolve_env(text)
+    except BergError as error:
+        raise error.at(span_of(node)) from None
 
 
 def bind_number(text: str, node: exp.Expr | None) -> Bound:

@@ -9,6 +9,8 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.resolve import field_of
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
@@ -25,6 +27,9 @@ def bind_bracket(node: exp.Expr, context: Context) -> Bound:
         key_type, value_type = (c.type for c in collection.type.children)
         key = coerce(index, key_type, context, node)
         return Bound.of(f"{collection.sql}[{key.sql}]", value_type, text, collection, key, nullable=True)
+    if kind is Kind.ROW and context.spark and isinstance(index.constant, str):
+        field = field_of(collection, index.constant, span_of(node.expressions[0]), context.flavour)
+        return replace(field, name=None, text=text)
     if kind is not Kind.ARRAY:
         what = type_text(collection.type, context.flavour)
         raise type_error(f"[…] works on arrays and maps, not on {what}.", span_of(node))

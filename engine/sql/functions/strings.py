@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import at_least, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
@@ -62,7 +62,10 @@ def _substring(arguments: list[Bound], context: Context) -> Bound:
             count = str(max(int(str(length.constant)), 0)) if known else at_least(length.sql, 0)
         sql = _piece(value.sql, str(max(start.constant, 1)), count, binary=binary)
     else:
-        sql = _from_end(value.sql, start.sql, length.sql if length else None, binary=binary)
+        wanted = length.sql if length else None
+        sql = _from_end(value.sql, start.sql, wanted, binary=binary, clipped=context.spark)
+    if length is not None and not context.spark:
+        sql = f"CASE WHEN {length.sql} >= 0 THEN {sql} END"
     return Bound(sql, BYTES if binary else STRING, "", value.nullable or start.nullable)
 
 
@@ -73,8 +76,11 @@ def _piece(value: str, first: str, count: str | None, *, binary: bool) -> str:
     return f"substr({value}, {first})" if count is None else f"substr({value}, {first}, {count})"
 
 
-def _from_end(value: str, start: str, length: str | None, *, binary: bool) -> str:
-    """A start that may be negative, and then may lie before the first character."""
+def _from_end(value: str, start: str, length: str | None, *, binary: bool, clipped: bool) -> str:
+    """A start that may be negative, and then may lie before the first character.
+
+    Then what lies before it counts for the length (``clipped``, Spark), or there is no piece at all (Flink).
+    """
     size = "octet_length" if binary else "length"
 
     def made(x: str) -> str:
@@ -82,6 +88,11 @@ def _from_end(value: str, start: str, length: str | None, *, binary: bool) -> st
             start,
             lambda s: f"CASE WHEN {s} > 0 THEN {s} WHEN {s} < 0 THEN {size}({x}) + {s} + 1 WHEN {s} = 0 THEN 1 END",
         )
+        if not clipped:
+            empty = "BLOB ''" if binary else "''"
+            return let(
+                first, lambda f: f"CASE WHEN {f} < 1 THEN {empty} ELSE {_piece(x, f, length, binary=binary)} END"
+            )
         if length is None:
             return _piece(x, at_least(first, 1), None, binary=binary)
 
@@ -122,6 +133,16 @@ def _regexp_replace(arguments: list[Bound], context: Context) -> str:
     return f"regexp_replace({value.sql}, {pattern.sql}, {written}, 'g')"
 
 
+def _groups(pattern: Bound) -> int | None:
+    """How many groups a pattern has, as far as that can be told beforehand."""
+    if not isinstance(pattern.constant, str):
+        return None
+    try:
+        return re.compile(pattern.constant).groups
+    except re.error:
+        return None  # it is not Python's; the engine says what is wrong
+
+
 def _regexp_extract(arguments: list[Bound], context: Context) -> str:
     value, pattern = arguments[0], arguments[1]
     default = "1" if context.spark else "0"
@@ -130,6 +151,12 @@ def _regexp_extract(arguments: list[Bound], context: Context) -> str:
     if len(arguments) > 2 and arguments[2].constant not in (None, *range(10)):
         raise not_supported("REGEXP_EXTRACT of a group other than 0 to 9")
     group = arguments[2].sql if len(arguments) > 2 else default
+    number, groups = arguments[2].constant if len(arguments) > 2 else int(default), _groups(pattern)
+    if isinstance(number, int) and groups is not None and number > groups:
+        if not context.spark:
+            return "CAST(NULL AS VARCHAR)"
+        message = f"REGEXP_EXTRACT of group {number}: the pattern has {groups} {'group' if groups == 1 else 'groups'}."
+        raise BergError(ErrorCode.INVALID, message)
     found = f"regexp_extract({value.sql}, {pattern.sql}, {group})"
     if context.spark:
         return found

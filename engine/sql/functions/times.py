@@ -248,6 +248,12 @@ def _trunc(arguments: list[Bound], context: Context) -> str:
 def floor_to_unit(word: str, arguments: list[Bound], context: Context) -> Bound:
     """Flink's FLOOR(ts TO DAY) and CEIL(ts TO DAY). A week begins on Sunday."""
     value, unit = arguments[0], _unit(arguments[1].constant)
+    if value.type.kind is Kind.TIME:
+        if unit not in ("hour", "minute", "second"):
+            raise BergError(ErrorCode.INVALID, f"A TIME has no {unit.upper()} to be cut to.")
+        day = replace(value, sql=f"(DATE '1970-01-01' + {value.sql})", type=STAMP6)
+        cut_day = floor_to_unit(word, [day, arguments[1]], context)
+        return replace(cut_day, sql=f"CAST({cut_day.sql} AS TIME)", type=value.type)
     if value.type.kind not in (*STAMPS, Kind.DATE):
         from bergsql.engine.plan.casts import coerce
 

@@ -36,7 +36,8 @@ def parse_set(text: str, begin: int, flavour: Flavour) -> Statement | None:
         return Set(span=whole)
     zone = _TIME_ZONE.match(rest)
     if zone:
-        return Set(TIME_ZONE_KEYS[flavour], _unquoted(zone.group(1).strip()), whole)
+        named = zone.group(1).strip()
+        return Set(TIME_ZONE_KEYS[flavour], "default" if named.upper() == "LOCAL" else _unquoted(named), whole)
     other = re.match(r"(CATALOG|ROLE|VAR|VARIABLE|SESSION)\s+[^=\s]", rest, re.IGNORECASE)
     if other:
         return Unsupported(f"SET {other.group(1).upper()}", whole)
