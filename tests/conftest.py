@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in a job that a script started in the background; tests press Ctrl-C and wait for what it does.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # so it is below nohup; tests close the terminal
 
 ONE_BY_ONE = ("tests/crash/", "tests/scenarios/test_flink_tour.py", "tests/scenarios/test_spark_tour.py")
 """Tests that take long and share nothing: any worker may take any of them."""
