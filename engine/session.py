@@ -108,7 +108,7 @@ class Session:
             self._duck = Duck(
                 memory_limit=self._memory_limit(),
                 threads=int(threads) if threads else None,
-                temp_directory=spill_directory(str(self._config.home)),
+                temp_directory=str(spill_directory(self._config.home)),
             )
             self._duck.tracks_progress = self._tracks_progress
             # DuckDB finds the machine's zone by itself, but reads TZ in ways of its own.

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import os
 from itertools import count
+from pathlib import Path
 
-_FALLBACK = "/tmp"
 _numbers = count()
 
 
-def spill_directory(home: str) -> str:
+def spill_directory(home: Path) -> Path:
     """The directory, which DuckDB makes when it needs it and deletes at the end. What dead processes left is deleted.
 
     It is not the machine's directory for temporary files, which may be in memory, unless ``home`` cannot be written.
     """
-    above = os.path.join(home, "tmp")  # noqa: PTH118 - pathlib is not imported for SELECT 1 alone
+    above = home / "tmp"
     host = os.uname().nodename
     own = f"{host}-{os.getpid()}-{next(_numbers)}"
     try:
-        os.makedirs(above, exist_ok=True)  # noqa: PTH103
-        left = [name for name in os.listdir(above) if _is_left(name, host)]  # noqa: PTH208
+        above.mkdir(parents=True, exist_ok=True)
+        left = [d for d in above.iterdir() if _is_left(d.name, host)]
+        writable = os.access(above, os.W_OK)
     except OSError:
-        return os.path.join(os.environ.get("TMPDIR") or _FALLBACK, f"bergsql-{own}")  # noqa: PTH118
+        writable = False
+    if not writable:
+        from tempfile import gettempdir
+
+        return Path(gettempdir(), f"bergsql-{own}")
     if left:
         from shutil import rmtree
 
-        for name in left:
-            rmtree(os.path.join(above, name), ignore_errors=True)  # noqa: PTH118
-    return os.path.join(above, own)  # noqa: PTH118
+        for directory in left:
+            rmtree(directory, ignore_errors=True)
+    return above / own
 
 
 def _is_left(name: str, host: str) -> bool:

@@ -40,15 +40,16 @@ def test_what_a_dead_process_left_is_deleted_and_nothing_else(tmp_path: Path) ->
     kept = [tmp_path / "tmp" / n for n in (f"{host}-{os.getpid()}-0", f"elsewhere-{gone.pid}-0", "mine", f"{host}-x-0")]
     for directory in (left, *kept):
         (directory / "inside").mkdir(parents=True)
-    mine = spill_directory(str(tmp_path))
-    assert mine.startswith(str(tmp_path / "tmp" / f"{host}-{os.getpid()}-"))
-    assert spill_directory(str(tmp_path)) != mine
+    mine = spill_directory(tmp_path)
+    assert mine.parent == tmp_path / "tmp"
+    assert mine.name.startswith(f"{host}-{os.getpid()}-")
+    assert spill_directory(tmp_path) != mine
     assert sorted((tmp_path / "tmp").iterdir()) == sorted(kept)
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "tmp").write_text("in the way")
-    elsewhere = Path(spill_directory(str(tmp_path)))
+    elsewhere = spill_directory(tmp_path)
     assert not elsewhere.exists()
     assert elsewhere.parent.is_dir()
     assert not elsewhere.is_relative_to(tmp_path)
