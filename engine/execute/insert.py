@@ -51,9 +51,7 @@ class Assigned:
 
 def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
-    check_write_hints(statement.hints, SessionRelations(session))
-    name, table = load(session, statement.target)
-    _refuse_other_ways(session, statement, table)
+    name, table = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
     written = write(session, assigned, table, name)
     producer = _producer(session, statement, assigned, written)
@@ -63,8 +61,14 @@ def insert(session: Session, statement: st.Insert) -> Result:
     return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
 
 
-def _refuse_other_ways(session: Session, statement: st.Insert, table: LoadedTable) -> None:
-    """Refuse to append where the table or the session asks for more: it would be wrong, and nobody would notice."""
+def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable]:
+    """The table to be written to.
+
+    Refused where a hint, the table or the session asks for more than rows that are added: that would be wrong, and
+    nobody would notice.
+    """
+    check_write_hints(statement.hints, SessionRelations(session))
+    name, table = load(session, statement.target)
     properties, span = table.metadata.properties, statement.target.span
     if session.flavour is Flavour.FLINK and properties.get("write.upsert.enabled", "").casefold() == "true":
         raise not_supported("INSERT into a table with 'write.upsert.enabled'", span)
@@ -72,6 +76,7 @@ def _refuse_other_ways(session: Session, statement: st.Insert, table: LoadedTabl
         for key in ("spark.wap.branch", "spark.wap.id"):
             if session.setting(key) is not None:
                 raise not_supported(f"INSERT with '{key}' set into a table with 'write.wap.enabled'", span)
+    return name, table
 
 
 DONE = "Complete execution of the SQL update statement."
@@ -310,8 +315,7 @@ def _cannot_assign(
 
 def explain_insert(session: Session, statement: st.Insert) -> list[str]:
     """The plan of an INSERT: what it would do to which table, and the plan of its query."""
-    check_write_hints(statement.hints, SessionRelations(session))
-    name, table = load(session, statement.target)
+    name, table = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
     verb = "Overwrite" if statement.overwrite else "Append"
     return [f"{verb} {name}", *("  " + line for line in assigned.plan.explain())]
