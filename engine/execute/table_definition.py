@@ -25,7 +25,7 @@ from bergsql.engine.plan.query import PlannedColumn
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import to_iceberg
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import FLOATS, NESTED, DataType, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tu
                 span=key.span,
                 hint=did_you_mean(name, by_name),
             )
-        if by_name[name].type.kind in (Kind.FLOAT, Kind.DOUBLE, Kind.ARRAY, Kind.MAP, Kind.ROW):
+        if by_name[name].type.kind in FLOATS | NESTED:
             raise BergError(
                 ErrorCode.TYPE,
                 f"Column '{name}' is {by_name[name].type.kind.value} and cannot be part of a primary key.",
