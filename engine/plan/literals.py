@@ -20,13 +20,17 @@ def bind_literal(node: exp.Expr, context: Context) -> Bound:
     """A number or a string."""
     text = str(node.this)
     if node.args.get("is_string"):
-        value = _with_environment(text, node) if "${env:" in text else text
+        value = string_value(node)
         type_ = STRING if context.spark else DataType(Kind.CHAR, len(value))
         return Bound(string_literal(value), type_, text, False, value)
     return bind_number(text, node)
 
 
-def _with_environment(text: str, node: exp.Expr) -> str:
+def string_value(node: exp.Expr) -> str:
+    """The text of a string, with the environment filled in where it asks for it."""
+    text = str(node.this)
+    if "${env:" not in text:
+        return text
     from bergsql.catalog.options import resolve_env
 
     try:

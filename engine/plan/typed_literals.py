@@ -12,7 +12,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
-from bergsql.engine.plan.literals import decimal_literal
+from bergsql.engine.plan.literals import decimal_literal, string_value
 from bergsql.engine.plan.times import parse_date, parse_time, parse_timestamp, to_utc, zone
 from bergsql.engine.sql.parser.query import declared_type, span_of
 from bergsql.engine.sql.types import BYTES, STAMPS, DataType, Kind
@@ -41,6 +41,7 @@ def bind_typed_literal(node: exp.Expr, context: Context, negative: bool = False)
         return _suffixed_number("-" + written, type_, node)
     if not node.this.args.get("is_string"):
         return _suffixed_number(written, type_, node)
+    written = string_value(node.this)
     found: object = None
     if type_.kind is Kind.DATE:
         found = parse_date(written)

@@ -64,9 +64,10 @@ def _substring(arguments: list[Bound], context: Context) -> Bound:
     else:
         wanted = length.sql if length else None
         sql = _from_end(value.sql, start.sql, wanted, binary=binary, clipped=context.spark)
+    nullable = value.nullable or start.nullable or (length is not None and length.nullable)
     if length is not None and not context.spark:
-        sql = f"CASE WHEN {length.sql} >= 0 THEN {sql} END"
-    return Bound(sql, BYTES if binary else STRING, "", value.nullable or start.nullable)
+        sql, nullable = f"CASE WHEN {length.sql} >= 0 THEN {sql} END", True
+    return Bound(sql, BYTES if binary else STRING, "", nullable)
 
 
 def _piece(value: str, first: str, count: str | None, *, binary: bool) -> str:
