@@ -11,38 +11,21 @@ from pathlib import Path
 
 from bergsql.catalog.base import LoadedTable, Namespace, TableIdent
 from bergsql.catalog.default_names import DEFAULT_CATALOG, DEFAULT_DATABASE
+from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 
 
-class DefaultCatalog(HadoopCatalog):
+class DefaultCatalog(HadoopCatalog, DefinitionCatalog):
     """A Hadoop catalog at ``warehouse`` with a ``default_database`` always, and definitions beside the tables."""
 
     type = "default"
     default_namespace = (DEFAULT_DATABASE,)
 
     def __init__(self, warehouse: Path | str) -> None:
-        super().__init__(DEFAULT_CATALOG, str(warehouse), {"type": "default", "warehouse": str(warehouse)})
-        self._definitions: dict[TableIdent, object] = {}
-
-    # --- definitions -------------------------------------------------------------------------------------------------
-
-    def put_definition(self, ident: TableIdent, definition: object, *, replace: bool = False) -> None:
-        """Keep the definition of a connector table or view; ALREADY_EXISTS unless ``replace`` and it is one too."""
-        if not self.namespace_exists(ident.namespace):
-            raise self.namespace_not_found(ident.namespace)
-        if (ident in self._definitions and not replace) or super().table_exists(ident):
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
-        self._definitions[ident] = definition
-
-    def definition(self, ident: TableIdent) -> object | None:
-        """What :meth:`put_definition` keeps under this name; None when it is an Iceberg table or nothing."""
-        return self._definitions.get(ident)
-
-    def drop_definition(self, ident: TableIdent) -> bool:
-        """Forget a definition; whether there was one."""
-        return self._definitions.pop(ident, None) is not None
+        HadoopCatalog.__init__(self, DEFAULT_CATALOG, str(warehouse), {"type": "default", "warehouse": str(warehouse)})
+        DefinitionCatalog.__init__(self)
 
     # --- the catalog -------------------------------------------------------------------------------------------------
 
@@ -66,14 +49,13 @@ class DefaultCatalog(HadoopCatalog):
         super().drop_namespace(namespace, cascade)
 
     def list_tables(self, namespace: Namespace) -> list[TableIdent]:
-        defined = [i for i in self._definitions if i.namespace == namespace]
-        return sorted([*super().list_tables(namespace), *defined], key=lambda i: i.name)
+        return sorted([*super().list_tables(namespace), *self.definitions_in(namespace)], key=lambda i: i.name)
 
     def table_exists(self, ident: TableIdent) -> bool:
-        return ident in self._definitions or super().table_exists(ident)
+        return self.definition(ident) is not None or super().table_exists(ident)
 
     def load_table(self, ident: TableIdent) -> LoadedTable:
-        if ident in self._definitions:
+        if self.definition(ident) is not None:
             raise BergError(ErrorCode.INVALID, f"{self.name}.{ident} is not an Iceberg table.")
         return super().load_table(ident)
 

@@ -46,6 +46,11 @@ def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None
     With ``spark_class`` (the value of ``spark.sql.catalog.NAME``) they are Spark's options, without their prefix.
     Unknown options, kinds and classes are refused with the nearest known one as hint.
     """
+    if spark_class is None and options.get("type") == "generic_in_memory":
+        from bergsql.catalog.memory import MEMORY_OPTIONS, MemoryCatalog
+
+        check_options(options, MEMORY_OPTIONS, "A catalog in memory")
+        return MemoryCatalog(name, options)
     kind = _spark_kind(options, spark_class) if spark_class is not None else _flink_kind(options)
     if kind not in CATALOG_TYPES:
         raise BergError(
@@ -72,12 +77,10 @@ def _flink_kind(options: Mapping[str, str]) -> str:
     given = options.get("type")
     if given is None:
         raise _lack("A catalog", "type", options, "Write 'type'='iceberg'.")
-    if given == "generic_in_memory":
-        raise not_supported("The catalog type 'generic_in_memory'", hint="default_catalog is there without being made.")
     if given in ("hive", "jdbc", "paimon", "delta-catalog", "hudi"):
         raise not_supported(f"The catalog type '{given}'", hint="Write 'type'='iceberg'.")
     if given != "iceberg":
-        hint = did_you_mean(given, ["iceberg"]) or "Write 'type'='iceberg'."
+        hint = did_you_mean(given, ["iceberg", "generic_in_memory"]) or "Write 'type'='iceberg'."
         raise BergError(ErrorCode.OPTION, f"There is no catalog type '{given}'.", hint=hint)
     return _kind_of(options, options.get("catalog-type"), "catalog-type")
 

@@ -76,10 +76,10 @@ def _refuse_part(session: Session, name: Name) -> None:
 
 
 def connector_definition(table: TableName) -> CreateTable | None:
-    """The definition of a connector table, if ``table`` is one: only ``default_catalog`` has them."""
-    from bergsql.catalog.default import DefaultCatalog
+    """The definition of a connector table, if ``table`` is one. Only some catalogs keep definitions."""
+    from bergsql.catalog.definitions import DefinitionCatalog
 
-    if not isinstance(table.catalog, DefaultCatalog):
+    if not isinstance(table.catalog, DefinitionCatalog):
         return None
     definition = table.catalog.definition(table.ident)
     return None if definition is None else cast("CreateTable", definition)

@@ -180,10 +180,10 @@ _FOR_THE_SESSION = (
 
 def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:
     """A connector table is only its definition, kept for the session in ``default_catalog``."""
-    from bergsql.catalog.default import DefaultCatalog
+    from bergsql.catalog.definitions import DefinitionCatalog
 
     check_connector_columns(statement)
-    if not isinstance(name.catalog, DefaultCatalog):
+    if not isinstance(name.catalog, DefinitionCatalog):
         raise BergError(
             ErrorCode.INVALID,
             f"Catalog {name.catalog.name} holds Iceberg tables: a table there has no 'connector'.",

@@ -53,7 +53,7 @@ def test_sparks_form(tmp_path: Path) -> None:
         ({}, "OPTION", "A catalog needs the option 'type'.", "Write 'type'='iceberg'."),
         ({"typ": "iceberg"}, "OPTION", "A catalog has no option 'typ'.", "Did you mean 'type'?"),
         ({"type": "icberg"}, "OPTION", "There is no catalog type 'icberg'.", "Did you mean 'iceberg'?"),
-        ({"type": "generic_in_memory"}, "UNSUPPORTED", "'generic_in_memory' is not supported yet", "default_catalog"),
+        ({"type": "generic_in_memory", "zzz": "1"}, "OPTION", "A catalog in memory has no option 'zzz'.", None),
         ({"type": "jdbc"}, "UNSUPPORTED", "'jdbc' is not supported yet", "Write 'type'='iceberg'."),
         ({"type": "iceberg"}, "OPTION", "needs the option 'catalog-type'", "'catalog-type'='hadoop'"),
         (
