@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,15 @@ class Catalog(ABC):
     @abstractmethod
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
         """Its properties, ``location`` among them where it has one."""
+
+    @abstractmethod
+    def update_namespace_properties(
+        self, namespace: Namespace, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        """Set some properties (``comment`` is one) and take others away, all or none; those that are not there may go.
+
+        NOT_FOUND if there is no such namespace, INVALID where the catalog keeps no properties or not this one.
+        """
 
     # --- tables ------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,14 @@
 """``default_catalog``: the catalog that is there without being made.
 
-Its Iceberg tables last in the local warehouse. Definitions of connector tables and views last as long as the session:
-they are kept as they come, and whoever made them knows what they are.
+Its Iceberg tables and the properties of its databases last in the local warehouse. Definitions of
+connector tables and views last as long as the session: they are kept as they come, and whoever made them knows what
+they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bergsql.catalog.base import LoadedTable, Namespace, TableIdent
@@ -15,6 +17,7 @@ from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.catalog.namespace_properties import FILE_NAME, read_properties, write_properties
 
 
 class DefaultCatalog(HadoopCatalog, DefinitionCatalog):
@@ -41,12 +44,51 @@ class DefaultCatalog(HadoopCatalog, DefinitionCatalog):
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> None:
         if namespace == self.default_namespace:
             raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {self.name}.{DEFAULT_DATABASE} already exists.")
-        super().create_namespace(namespace, properties)
+        kept = dict(properties or {})
+        self._refuse_location(namespace, kept)
+        super().create_namespace(namespace)
+        if kept:
+            try:
+                write_properties(self._storage, self._place(namespace), kept)
+            except BaseException:
+                with suppress(BergError):
+                    super().drop_namespace(namespace)
+                raise
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+        return {**read_properties(self._storage, self._place(namespace)), **super().namespace_properties(namespace)}
+
+    def update_namespace_properties(
+        self, namespace: Namespace, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        if not self.namespace_exists(namespace):
+            raise self.namespace_not_found(namespace)
+        self._refuse_location(namespace, (*changed, *removed))
+        place = self._place(namespace)
+        if not self._storage.is_dir(place):
+            self._make_dir(place)
+        with self._storage.turn(place):
+            kept = {k: v for k, v in read_properties(self._storage, place).items() if k not in removed}
+            write_properties(self._storage, place, {**kept, **changed})
+
+    def _refuse_location(self, namespace: Namespace, keys: Collection[str]) -> None:
+        if "location" in keys:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"The 'location' of {self.name}.{'.'.join(namespace)} cannot be chosen: "
+                f"it is {self._place(namespace)}.",
+            )
 
     def drop_namespace(self, namespace: Namespace, cascade: bool = False) -> None:
         if namespace == self.default_namespace:
             raise BergError(ErrorCode.INVALID, f"Database {self.name}.{DEFAULT_DATABASE} cannot be dropped.")
         super().drop_namespace(namespace, cascade)
+
+    def _finish_drops(self, namespace: Namespace) -> None:
+        super()._finish_drops(namespace)
+        place = self._place(namespace)
+        if [name for name, _ in self._storage.list(place)] == [FILE_NAME]:  # or the database will not be dropped
+            self._storage.delete(f"{place}/{FILE_NAME}")
 
     def list_tables(self, namespace: Namespace) -> list[TableIdent]:
         return sorted([*super().list_tables(namespace), *self.definitions_in(namespace)], key=lambda i: i.name)

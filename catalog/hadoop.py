@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
+from bergsql.catalog.default_names import DEFAULT_CATALOG
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop_commit import NO_BACKSLASH, check_new_place, check_place, commit_version
 from bergsql.catalog.hadoop_publish import publish_version
@@ -69,6 +70,7 @@ class HadoopCatalog(Catalog):
             raise BergError(
                 ErrorCode.INVALID,
                 f"Cannot create the database {full_name} with {keys}: a Hadoop catalog keeps no properties of one.",
+                hint=f"The databases of {DEFAULT_CATALOG} have properties.",
             )
         self._make_dir(self._place(namespace))
 
@@ -102,6 +104,19 @@ class HadoopCatalog(Catalog):
         if not self.namespace_exists(namespace):
             raise self.namespace_not_found(namespace)
         return {"location": self._place(namespace)}
+
+    def update_namespace_properties(
+        self, namespace: Namespace, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        if not self.namespace_exists(namespace):
+            raise self.namespace_not_found(namespace)
+        keys = ", ".join(f"'{k}'" for k in (*changed, *removed))
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Cannot change {keys} of the database {self.name}.{'.'.join(namespace)}: "
+            "a Hadoop catalog keeps no properties of one.",
+            hint=f"The databases of {DEFAULT_CATALOG} have properties.",
+        )
 
     # --- tables ------------------------------------------------------------------------------------------------------
 

@@ -128,6 +128,11 @@ def test_properties_of_a_namespace_are_refused(catalog: HadoopCatalog) -> None:
     with pytest.raises(BergError, match="with 'comment': a Hadoop catalog keeps no properties"):
         catalog.create_namespace(("a",), {"comment": "x"})
     assert catalog.list_namespaces() == []
+    catalog.create_namespace(("a",))
+    with pytest.raises(BergError, match=r"Cannot change 'x', 'y' of the database h\.a: a Hadoop catalog keeps no"):
+        catalog.update_namespace_properties(("a",), {"x": "1"}, ("y",))
+    with pytest.raises(BergError, match="not found"):
+        catalog.update_namespace_properties(("b",), {"x": "1"})
 
 
 def test_dropping_namespaces(catalog: HadoopCatalog, tmp_path: Path) -> None:

@@ -111,6 +111,43 @@ def create(catalog: DefaultCatalog, ident: TableIdent) -> None:
     catalog.create_table(ident, new_table_metadata(SCHEMA, UNPARTITIONED, UNSORTED, location, {}))
 
 
+def test_databases_of_default_catalog_keep_properties(tmp_path: Path) -> None:
+    catalog = DefaultCatalog(tmp_path)
+    catalog.create_namespace(("d",), {"comment": "the d", "k": "v"})
+    catalog.update_namespace_properties(("d",), {"k": "w", "l": "日本"}, ("comment", "nope"))
+    catalog.update_namespace_properties(("default_database",), {"comment": "x"})
+    again = DefaultCatalog(tmp_path)
+    assert again.namespace_properties(("d",)) == {"k": "w", "l": "日本", "location": f"{tmp_path}/d"}
+    assert again.namespace_properties(("default_database",))["comment"] == "x"
+    assert again.list_namespaces() == [("d",), ("default_database",)]
+    assert again.list_tables(("d",)) == []
+    again.drop_namespace(("d",))
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_database_of_default_catalog_stays_where_it_is(tmp_path: Path) -> None:
+    catalog = DefaultCatalog(tmp_path)
+    with pytest.raises(BergError, match=r"The 'location' of default_catalog\.d cannot be chosen"):
+        catalog.create_namespace(("d",), {"location": "/elsewhere"})
+    assert not catalog.namespace_exists(("d",))
+    with pytest.raises(BergError, match="The 'location' of"):
+        catalog.update_namespace_properties(("default_database",), {}, ("location",))
+    with pytest.raises(BergError, match="not found"):
+        catalog.update_namespace_properties(("d",), {"a": "b"})
+
+
+def test_a_database_that_is_not_dropped_keeps_its_properties(tmp_path: Path) -> None:
+    catalog = DefaultCatalog(tmp_path)
+    catalog.create_namespace(("d",), {"k": "v"})
+    (tmp_path / "d" / "someone's").touch()
+    with pytest.raises(BergError, match="files that are no table's"):
+        catalog.drop_namespace(("d",), cascade=True)
+    assert catalog.namespace_properties(("d",))["k"] == "v"
+    (tmp_path / "d" / ".database.json").write_text("[]")
+    with pytest.raises(BergError, match=r"d/\.database\.json is not a JSON object"):
+        catalog.namespace_properties(("d",))
+
+
 def test_default_database_is_always_there(tmp_path: Path) -> None:
     catalog = DefaultCatalog(tmp_path / "wh")
     assert catalog.list_namespaces() == [("default_database",)]
