@@ -5,7 +5,7 @@ It has no place for data, so it holds connector tables and views, and refuses Ic
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
 from bergsql.catalog.base import LoadedTable, Namespace, TableIdent
@@ -69,6 +69,12 @@ class MemoryCatalog(DefinitionCatalog):
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
         return dict(self._properties(namespace))
+
+    def update_namespace_properties(
+        self, namespace: Namespace, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        kept = {k: v for k, v in self._properties(namespace).items() if k not in removed}
+        self._namespaces[namespace] = {**kept, **changed}
 
     def _properties(self, namespace: Namespace) -> dict[str, str]:
         if namespace not in self._namespaces:
