@@ -22,6 +22,8 @@ def read_properties(storage: Storage, place: str) -> dict[str, str]:
         data = storage.read(path)
     except FileMissing:
         return {}
+    if not data:  # the machine died between the two syncs of a write
+        return {}
     try:
         found = json.loads(data)
     except ValueError:
@@ -36,4 +38,7 @@ def read_properties(storage: Storage, place: str) -> dict[str, str]:
 def write_properties(storage: Storage, place: str, properties: Mapping[str, str]) -> None:
     """Keep the properties of the database at the directory ``place``, durably."""
     text = json.dumps(dict(sorted(properties.items())), indent=1)
-    storage.replace(f"{place}/{FILE_NAME}", text.encode(), fsync=True)
+    path = f"{place}/{FILE_NAME}"
+    storage.replace(path, text.encode())
+    storage.fsync_file(path)
+    storage.fsync_dir(place)

@@ -86,8 +86,8 @@ class Storage(Protocol):
         """
         ...
 
-    def replace(self, path: str, data: bytes, *, fsync: bool = False) -> None:
-        """Write or overwrite a small file atomically; after a crash it is old or new or, without ``fsync``, empty.
+    def replace(self, path: str, data: bytes) -> None:
+        """Write or overwrite a small file atomically; after a crash it may be old, new or, without a sync, empty.
 
         Its directory is not made: without it, it is FileMissing.
         """

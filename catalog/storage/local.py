@@ -83,15 +83,13 @@ class LocalStorage:
         with suppress(OSError):
             Path(source).unlink()
 
-    def replace(self, path: str, data: bytes, *, fsync: bool = False) -> None:
+    def replace(self, path: str, data: bytes) -> None:
         local = strip_scheme(path)
         staged = f"{local}.{uuid4().hex}.tmp"
         try:
-            self.write_new(staged, data, fsync=fsync, make_dirs=False)
+            self.write_new(staged, data, fsync=False, make_dirs=False)
             with _errors_of(path, "write"):
                 Path(staged).replace(local)
-                if fsync:
-                    _fsync(str(Path(local).parent), _DIRECTORY)
         except BaseException:
             with suppress(OSError):
                 Path(staged).unlink()
