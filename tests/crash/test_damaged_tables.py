@@ -203,3 +203,34 @@ def test_a_file_that_cannot_be_written_is_told_in_one_sentence(berg: Berg, state
     assert re.match(r"\[ERROR\] Cannot write /\S+\.parquet(\.again)?: File too large\.\n", done.stderr), done.stderr
     assert "Async" not in done.stderr
     assert files_below(warehouse(berg)) == left
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "garbage": lambda _: bytes(range(256)) * 4,
+    "cut": lambda data: data[: len(data) // 2],
+    "another kind": lambda _: b"PAR1 [1, {}, null] Obj\x01 PAR1",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("what", ["metadata", "manifest-list", "manifest", "data"])
+def test_garbage_is_told_in_one_line(berg: Berg, what: str, damage: str) -> None:
+    table = filled(berg, 1)
+    metadata = json.loads(newest(table).read_text())
+    files = {
+        "metadata": newest(table),
+        "manifest-list": Path(metadata["snapshots"][-1]["manifest-list"].removeprefix("file://")),
+        "manifest": next(p for p in (table / "metadata").glob("*.avro") if not p.name.startswith("snap-")),
+        "data": next((table / "data").iterdir()),
+    }
+    path = files[what]
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    left = files_below(table)
+    statements = ["SELECT * FROM t", "SELECT COUNT(*) FROM t WHERE id > 0", "INSERT OVERWRITE t VALUES (2)"]
+    if what == "metadata":
+        statements += ["DESCRIBE t", "SHOW CREATE TABLE t", "ALTER TABLE t SET ('a' = 'b')", "INSERT INTO t VALUES (2)"]
+    for statement in statements[:2] if what == "data" else statements:
+        refused(berg, statement, path.name)
+        assert files_below(table) == left
+    assert berg.run("-e", "SHOW TABLES").code == 0

@@ -36,9 +36,11 @@ class Berg:
     warehouse: Path
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
+    """A command that runs what follows it, such as one that enters a namespace."""
 
     def command(self, *arguments: str) -> list[str]:
-        return [BERGSQL, *self.arguments, "-D", f"WAREHOUSE={self.warehouse}", *arguments]
+        return [*self.prefix, BERGSQL, *self.arguments, "-D", f"WAREHOUSE={self.warehouse}", *arguments]
 
     def env(self) -> dict[str, str]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("BERGSQL_")}
