@@ -89,7 +89,9 @@ WRITING = (
 
 
 def made(disk: Disk) -> None:
-    done = disk.berg.run("-e", "CREATE TABLE t (id INT)", "-e", "INSERT INTO t VALUES (1)", "-e", "INSERT INTO t VALUES (2)")
+    done = disk.berg.run(
+        "-e", "CREATE TABLE t (id INT)", "-e", "INSERT INTO t VALUES (1)", "-e", "INSERT INTO t VALUES (2)"
+    )
     assert done.code == 0, done.err
 
 
@@ -125,7 +127,9 @@ def test_what_does_not_fit_is_not_begun(disk: Disk, statement: str) -> None:
 @pytest.mark.parametrize("kilobytes", [0, 4, 8, 12, 16, 20, 24, 28])
 def test_a_disk_that_fills_at_any_step(disk: Disk, kilobytes: int) -> None:
     made(disk)
-    disk.sh(f"free=$(df --output=avail -k {disk.path} | tail -1); head -c $((free - {kilobytes}))k /dev/zero > {disk.path}/filler")
+    disk.sh(
+        f"free=$(df --output=avail -k {disk.path} | tail -1); head -c $((free - {kilobytes}))k /dev/zero > {disk.path}/filler"
+    )
     before = disk.files()
     done = disk.berg.run("-e", "INSERT INTO t VALUES (3)")
     rows: list[dict[str, object]] = [{"id": 1}, {"id": 2}]
