@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol
 
 from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
@@ -13,6 +13,26 @@ from bergsql.engine.sql.statements import Name
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import CreateTable
+
+
+class Standpoint(Protocol):
+    """From where a name is looked up: a session, or a view's place in one."""
+
+    @property
+    def flavour(self) -> Flavour: ...
+
+    @property
+    def current_catalog(self) -> str: ...
+
+    @property
+    def namespace(self) -> tuple[str, ...]: ...
+
+    @property
+    def temporaries(self) -> dict[tuple[str, ...], object]: ...
+
+    def catalog(self, name: str, span: Span | None = None) -> Catalog: ...
+
+    def has_catalog(self, name: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +50,7 @@ class TableName:
         return ".".join(self.parts)
 
 
-def table_name(session: Session, parts: tuple[str, ...], span: Span | None = None) -> TableName:
+def table_name(session: Standpoint, parts: tuple[str, ...], span: Span | None = None) -> TableName:
     """The table that ``parts`` name: ``table``, ``database.table`` or ``catalog.database.table``.
 
     Two parts are a database and a table; in spark, as there, a catalog of the first name goes before.
@@ -53,12 +73,21 @@ def named_table(session: Session, name: Name) -> TableName:
 def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
     """The table that ``name`` names, loaded.
 
-    :raises BergError: NOT_FOUND, at the name; UNSUPPORTED for a connector table.
+    :raises BergError: NOT_FOUND, at the name; INVALID for a view; UNSUPPORTED for a connector table.
     """
+    from bergsql.engine.definitions import View, find
+
+    found = find(session, name.parts, name.span)
+    if found is not None:
+        if isinstance(found.definition, View):
+            raise BergError(
+                ErrorCode.INVALID,
+                f"{found} is a view, not a table.",
+                span=name.span,
+                hint="A view is only read: name the table that it reads.",
+            )
+        raise not_supported(f"A table with connector '{connector_of(found.definition)}'", name.span)
     table = named_table(session, name)
-    definition = connector_definition(table)
-    if definition is not None:
-        raise not_supported(f"A table with connector '{connector_of(definition)}'", name.span)
     try:
         return table, table.catalog.load_table(table.ident)
     except BergError as error:
@@ -73,16 +102,6 @@ def _refuse_part(session: Session, name: Name) -> None:
     part = SessionRelations(session).part_of_table(name.parts, name.span)
     if part is not None:
         raise not_supported(f"'{part.suffix}' of a table in this statement", name.span)
-
-
-def connector_definition(table: TableName) -> CreateTable | None:
-    """The definition of a connector table, if ``table`` is one. Only some catalogs keep definitions."""
-    from bergsql.catalog.definitions import DefinitionCatalog
-
-    if not isinstance(table.catalog, DefinitionCatalog):
-        return None
-    definition = table.catalog.definition(table.ident)
-    return None if definition is None else cast("CreateTable", definition)
 
 
 def connector_of(definition: CreateTable) -> str:

@@ -8,7 +8,8 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.relations import IcebergRelation, Relation
+    from bergsql.engine.definitions import Found, Key, View, ViewStandpoint
+    from bergsql.engine.plan.relations import IcebergRelation, Relation, ViewRelation
     from bergsql.engine.session import Session
 
 METADATA_TABLES = frozenset(
@@ -21,8 +22,10 @@ _REFERENCE_PREFIXES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
 class SessionRelations:
     """:class:`bergsql.engine.plan.relations.Relations` of a session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session | ViewStandpoint, reading: tuple[Key, ...] = ()) -> None:
+        """``reading``: the names of the views within which names are resolved, the outermost first."""
         self._session = session
+        self._reading = reading
 
     @property
     def flavour(self) -> Flavour:
@@ -48,13 +51,17 @@ class SessionRelations:
 
         :raises BergError: NOT_FOUND at ``span``.
         """
-        from bergsql.engine.names import connector_definition, connector_of, table_name
+        from bergsql.engine.definitions import View, find
+        from bergsql.engine.names import connector_of, table_name
         from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation
 
+        found = find(self._session, parts, span, reading=self._reading)
+        if found is not None:
+            if isinstance(found.definition, View):
+                return self._view(found, found.definition, span)
+            definition = found.definition
+            return ConnectorRelation(found.parts, connector_of(definition), definition.columns)
         name = table_name(self._session, parts, span)
-        definition = connector_definition(name)
-        if definition is not None:
-            return ConnectorRelation(name.parts, connector_of(definition))
         try:
             return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage(), None)
         except BergError as error:
@@ -64,6 +71,22 @@ class SessionRelations:
             if relation is None:
                 raise error.at(span) from None
             return relation
+
+    def _view(self, found: Found, view: View, span: Span | None) -> ViewRelation:
+        from bergsql.engine.definitions import ViewStandpoint
+        from bergsql.engine.plan.relations import ViewRelation
+
+        if found.parts in self._reading:
+            way = [*self._reading[self._reading.index(found.parts) :], found.parts]
+            raise BergError(
+                ErrorCode.INVALID,
+                f"View {found} would read itself{': ' if len(way) > 2 else '.'}"
+                + (" → ".join(key[-1] for key in way) + "." if len(way) > 2 else ""),
+                span=span,
+            )
+        inside = ViewStandpoint(self._session, view, temporary=found.temporary)
+        relations = SessionRelations(inside, (*self._reading, found.parts))
+        return ViewRelation(found.parts, view.query, view.selected, view.names, relations)
 
     def part_of_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
         """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it."""

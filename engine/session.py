@@ -48,6 +48,8 @@ class Session:
         self._comments: dict[str, str] = {}
         self.current_catalog = DEFAULT_CATALOG
         self.namespace: tuple[str, ...] = (DEFAULT_DATABASE,)
+        self.temporaries: dict[tuple[str, ...], object] = {}
+        """Temporary tables and views, see ``engine/definitions.py``."""
         self.variables = dict(config.variables)
         self.notes: list[str] = []
         """What the person should know about the statement that runs, beside its result."""

@@ -18,7 +18,7 @@ from bergsql.engine.execute.table_definition import (
     format_version_of,
     queried_schema,
 )
-from bergsql.engine.names import TableName, load, named_table, require_database
+from bergsql.engine.names import TableName, load, named_table, require_database, table_name
 from bergsql.engine.plan.query import plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind, ok
@@ -38,7 +38,7 @@ _SHOWN_BY_SPARK = ("current-snapshot-id", "format", "identifier-fields", "provid
 def create(session: Session, statement: st.CreateTable) -> Result:
     """Make, or make anew, a table."""
     if statement.temporary:
-        raise not_supported("CREATE TEMPORARY TABLE", statement.name.span)
+        return _create_temporary(session, statement)
     name = named_table(session, statement.name)
     span = statement.name.span
     if statement.flavour is Flavour.FLINK:
@@ -54,6 +54,35 @@ def create(session: Session, statement: st.CreateTable) -> Result:
                 raise
             if not name.catalog.table_exists(name.ident):
                 raise
+
+
+def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
+    """A temporary table is the definition of a connector table, over what has its name."""
+    span = statement.name.span
+    connector = next((o for o in statement.properties if o.key == "connector"), None)
+    if connector is None:
+        raise BergError(
+            ErrorCode.INVALID,
+            "A temporary table is that of a connector: an Iceberg table lasts.",
+            span=span,
+            hint="Name a connector in WITH ('connector'='…'), or CREATE TEMPORARY VIEW … AS SELECT … for a query.",
+        )
+    check_connector_columns(statement)
+    if statement.query is not None:
+        raise not_supported("CREATE TABLE … AS with a connector", connector.span)
+    key = table_name(session, statement.name.parts, span).parts
+    if key in session.temporaries:
+        if statement.if_not_exists:
+            return ok()
+        if statement.mode == "create":
+            raise BergError(
+                ErrorCode.ALREADY_EXISTS,
+                f"Temporary table {'.'.join(key)} already exists.",
+                span=span,
+                hint="CREATE TEMPORARY TABLE IF NOT EXISTS … leaves it as it is.",
+            )
+    session.temporaries[key] = statement
+    return ok()
 
 
 def _create_at(session: Session, statement: st.CreateTable, name: TableName, exists: bool) -> Result:

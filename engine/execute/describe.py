@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError
+from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
-from bergsql.engine.names import TableName, connector_definition, load, named_table
+from bergsql.engine.definitions import Found, View, find
+from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.query import plan_query
+from bergsql.engine.plan.relations import ViewRelation
+from bergsql.engine.plan.views import view_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
@@ -34,9 +37,11 @@ if TYPE_CHECKING:
 
 def describe(session: Session, statement: st.Describe) -> Result:
     """The columns of a table, as the flavour's own client lists them."""
-    definition = connector_definition(named_table(session, statement.name))
-    if definition is not None:
-        return _describe_connector(session, definition)
+    found = find(session, statement.name.parts, statement.name.span)
+    if found is not None:
+        if isinstance(found.definition, View):
+            return _describe_view(session, found, found.definition, statement.name.span)
+        return _describe_connector(session, found.definition)
     _, table = load(session, statement.name)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
@@ -64,6 +69,21 @@ def _flink_columns(rows: Sequence[Row]) -> Result:
     if any(row[-1] for row in rows):
         return Result(ResultKind.LISTING, tuple(columns), [list(rows)])
     return Result(ResultKind.LISTING, tuple(columns[:-1]), [[row[:-1] for row in rows]])
+
+
+def _describe_view(session: Session, found: Found, view: View, span: Span) -> Result:
+    """A view's columns, with the types that its query gives now."""
+    relation = SessionRelations(session).resolve(found.parts, span)
+    columns = view_columns(relation, span) if isinstance(relation, ViewRelation) else ()
+    if session.flavour is Flavour.SPARK:
+        rows = [(c.name, spark_name(c.type), doc) for c, doc in zip(columns, view.comments, strict=True)]
+        return listing(("col_name", "data_type", "comment"), list(rows))
+    return _flink_columns(
+        [
+            (c.name, flink_name(c.type), c.nullable, None, None, None, doc)
+            for c, doc in zip(columns, view.comments, strict=True)
+        ]
+    )
 
 
 def _describe_spark(metadata: TableMetadata) -> Result:
@@ -114,13 +134,28 @@ def _path(schema: Schema, field_id: int) -> list[str]:
 
 def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
     """The statement that would make the table again, in the session's flavour; secrets masked."""
-    definition = connector_definition(named_table(session, statement.name))
-    if definition is not None:
-        return listing(("result",), [(_create_connector(named_table(session, statement.name), definition),)])
+    found = find(session, statement.name.parts, statement.name.span)
+    if found is not None:
+        if isinstance(found.definition, View):
+            return _show_create_view(session, found, statement)
+        return listing(("result",), [(_create_connector(found, found.definition),)])
     name, table = load(session, statement.name)
     if session.flavour is Flavour.SPARK:
         return listing(("createtab_stmt",), [(_create_spark(name, table.metadata),)])
     return listing(("result",), [(_create_flink(name, table.metadata),)])
+
+
+def _show_create_view(session: Session, found: Found, statement: st.ShowCreateTable) -> Result:
+    from bergsql.engine.execute.view_text import create_view
+
+    if session.flavour is Flavour.SPARK:
+        return listing(("createtab_stmt",), [(create_view(found, session.flavour),)])
+    raise BergError(
+        ErrorCode.INVALID,
+        f"{found} is a view, not a table.",
+        span=statement.name.span,
+        hint=f"SHOW CREATE VIEW {statement.name}; shows how it is made.",
+    )
 
 
 def _create_flink(name: TableName, metadata: TableMetadata) -> str:
@@ -183,9 +218,14 @@ def _shown_properties(metadata: TableMetadata) -> dict[str, str]:
 
 
 def show_properties(session: Session, statement: st.ShowTableProperties) -> Result:
-    """``SHOW TBLPROPERTIES t [('key')]``."""
-    name, table = load(session, statement.name)
-    properties = _shown_properties(table.metadata)
+    """``SHOW TBLPROPERTIES t [('key')]``, of a table or a view."""
+    found = find(session, statement.name.parts, statement.name.span)
+    name: TableName | Found
+    if found is not None and isinstance(found.definition, View):
+        name, properties = found, dict(found.definition.properties)
+    else:
+        name, table = load(session, statement.name)
+        properties = _shown_properties(table.metadata)
     if statement.key is None:
         return listing(("key", "value"), [(k, mask_value(k, v)) for k, v in sorted(properties.items())])
     value = properties.get(statement.key)
@@ -238,7 +278,7 @@ def _metadata_clause(column: st.ColumnDef) -> str:
     return f"METADATA{source}{' VIRTUAL' if column.virtual else ''}"
 
 
-def _create_connector(name: TableName, definition: st.CreateTable) -> str:
+def _create_connector(found: Found, definition: st.CreateTable) -> str:
     keys = definition.primary_key.columns if definition.primary_key else ()
     lines = []
     for c in definition.columns:
@@ -257,7 +297,8 @@ def _create_connector(name: TableName, definition: st.CreateTable) -> str:
         )
     if keys:
         lines.append(f"  PRIMARY KEY ({', '.join(map(flink_identifier, keys))}) NOT ENFORCED")
-    out = f"CREATE TABLE {'.'.join(map(flink_identifier, name.parts))} (\n" + ",\n".join(lines) + "\n)\n"
+    words = "CREATE TEMPORARY TABLE" if found.temporary else "CREATE TABLE"
+    out = f"{words} {'.'.join(map(flink_identifier, found.parts))} (\n" + ",\n".join(lines) + "\n)\n"
     if definition.comment is not None:
         out += f"COMMENT {flink_text(definition.comment)}\n"
     if definition.partitioning:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.definitions import DefinitionCatalog
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.engine.definitions import Found, View, temporaries_in, temporary_named
 from bergsql.engine.execute.like import like
 from bergsql.engine.names import database_name, named_table, require_database
-from bergsql.engine.result import Column, Result, ResultKind, listing, ok
+from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
@@ -13,23 +15,55 @@ from bergsql.engine.sql.types import BOOLEAN, STRING
 
 
 def drop(session: Session, statement: st.DropTable) -> Result:
-    """``DROP TABLE t``: a Hadoop catalog removes the table's folder, as Java's does."""
+    """``DROP [TEMPORARY] TABLE t``: a Hadoop catalog removes the table's folder, as Java's does."""
+    span = statement.name.span
+    temporary = temporary_named(session, statement.name.parts, span)
+    if temporary is not None and isinstance(temporary.definition, View):
+        temporary = None
     if statement.temporary:
-        raise not_supported("DROP TEMPORARY TABLE", statement.name.span)
+        return _drop_temporary(session, statement, temporary)
+    if temporary is not None:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"There is a temporary table {temporary}, which is dropped first.",
+            span=span,
+            hint=f"DROP TEMPORARY TABLE {statement.name}; drops it.",
+        )
     table = named_table(session, statement.name)
+    if isinstance(table.catalog, DefinitionCatalog) and isinstance(table.catalog.definition(table.ident), View):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{table} is a view, not a table.",
+            span=span,
+            hint=f"DROP VIEW {statement.name}; drops it.",
+        )
     if not table.catalog.table_exists(table.ident):
         if statement.if_exists:
             return ok()
         try:
             table.catalog.load_table(table.ident)  # says that there is none, and what is near
         except BergError as error:
-            raise error.at(statement.name.span) from None
+            raise error.at(span) from None
     try:
         table.catalog.drop_table(table.ident, purge=statement.purge)
     except BergError as error:
         if statement.if_exists and error.code is ErrorCode.NOT_FOUND:
             return ok()  # someone else dropped it meanwhile
-        raise error.at(statement.name.span) from None
+        raise error.at(span) from None
+    return ok()
+
+
+def _drop_temporary(session: Session, statement: st.DropTable, found: Found | None) -> Result:
+    if found is not None:
+        del session.temporaries[found.parts]
+    elif not statement.if_exists:
+        known = [key[-1] for key, kept in session.temporaries.items() if not isinstance(kept, View)]
+        raise BergError(
+            ErrorCode.NOT_FOUND,
+            f"Temporary table {statement.name} was not found.",
+            span=statement.name.span,
+            hint=did_you_mean(statement.name.parts[-1], known),
+        )
     return ok()
 
 
@@ -41,8 +75,13 @@ def show(session: Session, statement: st.ShowTables) -> Result:
         span = statement.database.span
         catalog, namespace = database_name(session, statement.database.parts, span)
     require_database(catalog, namespace, span)
-    names = like(statement.like, [ident.name for ident in catalog.list_tables(namespace)], session.flavour)
+    temporary = temporaries_in(session, catalog.name, namespace)
+    own = [ident.name for ident in catalog.list_tables(namespace)]
+    names = like(statement.like, own, session.flavour)
+    shown = like(statement.like, [f.parts[-1] for f in temporary], session.flavour)
     if session.flavour is Flavour.FLINK:
-        return listing(("table name",), [(name,) for name in names])
+        return listing(("table name",), [(name,) for name in sorted({*names, *shown})])
     columns = (Column("namespace", STRING), Column("tableName", STRING), Column("isTemporary", BOOLEAN))
-    return Result(ResultKind.LISTING, columns, [[(".".join(namespace), name, False) for name in names]])
+    rows: list[Row] = [(".".join(namespace), name, False) for name in names]
+    rows += [(".".join(f.parts[1:-1]), f.parts[-1], True) for f in temporary if f.parts[-1] in shown]
+    return Result(ResultKind.LISTING, columns, [rows])

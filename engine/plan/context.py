@@ -86,6 +86,14 @@ class Planner:
         self._hints = dict.fromkeys(hints, False)
         self.slots: list[Slot] = []
         self._aliases: dict[str, int] = {}
+        self.unreadable: list[BergError] = []
+        """Why the query cannot run, though its columns are known: it reads connector tables."""
+
+    def within(self, relations: Relations, hints: tuple[TableHint, ...]) -> Planner:
+        """A planner of a view's query, which becomes a part of this one."""
+        inner = Planner(relations, hints)
+        inner.slots, inner._aliases, inner.unreadable = self.slots, self._aliases, self.unreadable
+        return inner
 
     @property
     def spark(self) -> bool:

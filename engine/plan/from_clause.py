@@ -12,7 +12,7 @@ from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
-from bergsql.engine.plan.relations import ConnectorRelation
+from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
@@ -20,7 +20,7 @@ from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import from_iceberg
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.relations import Relation
+    from bergsql.engine.plan.relations import IcebergRelation
 
 
 def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> tuple[Scope, str]:
@@ -121,11 +121,27 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
             identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
         )
     relation = planner.relations.resolve(tuple(parts), span)
+    if isinstance(relation, ViewRelation):
+        return _bind_view(node, relation, scope, planner)
     check_read_hints(planner.take_hints(span), relation, planner.relations)
     version = node.args.get("version")
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
     return _bind_relation_of(relation, alias, names, scope, planner, span)
+
+
+def _bind_view(node: exp.Table, view: ViewRelation, scope: Scope, planner: Planner) -> str:
+    from bergsql.engine.plan.views import bind_view
+
+    alias, names = alias_of(node)
+    span = table_name_span(node)
+    for hint in planner.take_hints(span):
+        raise BergError(ErrorCode.OPTION, f"'{view.parts[-1]}' is a view: it has no options.", span=hint.span)
+    if node.args.get("version") is not None:
+        raise BergError(ErrorCode.INVALID, f"View {'.'.join(view.parts)} has no versions.", span=span)
+    bound = bind_view(view, planner, span)
+    answers_to = (alias,) if alias else view.parts
+    return _derived(f"({bound.sql})", bound.columns, alias or view.parts[-1], answers_to, names, scope, planner, span)
 
 
 def table_parts(node: exp.Expr) -> list[str]:
@@ -147,16 +163,18 @@ def _dotted(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _bind_relation_of(
-    relation: Relation,
+    relation: IcebergRelation | ConnectorRelation,
     alias: str | None,
     names: list[exp.Expr],
     scope: Scope,
     planner: Planner,
     span: Span | None,
 ) -> str:
-    full = ".".join(relation.parts)
     if isinstance(relation, ConnectorRelation):
-        raise not_supported(f"Reading {full}, a table of connector '{relation.connector}',", span)
+        planner.unreadable.append(
+            not_supported(f"Reading {'.'.join(relation.parts)}, a table of connector '{relation.connector}',", span)
+        )
+        return _bind_connector(relation, alias, names, scope, planner, span)
     if relation.suffix is not None:
         raise not_supported(_suffix_form(relation.suffix), span)
     number = planner.slot(relation)
@@ -176,6 +194,22 @@ def _bind_relation_of(
         span,
         is_table=True,
     )
+
+
+def _bind_connector(
+    relation: ConnectorRelation,
+    alias: str | None,
+    names: list[exp.Expr],
+    scope: Scope,
+    planner: Planner,
+    span: Span | None,
+) -> str:
+    from bergsql.engine.plan.connectors import connector_columns
+
+    columns = connector_columns(relation, planner)
+    sql = f"(SELECT {', '.join('NULL' for _ in columns)})"  # which never runs
+    answers_to = (alias,) if alias else relation.parts
+    return _derived(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
 
 
 def _suffix_form(suffix: str) -> str:

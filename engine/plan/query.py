@@ -13,7 +13,7 @@ from bergsql.engine.sql.types import DataType
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bergsql.engine.plan.context import Slot
+    from bergsql.engine.plan.context import BoundQuery, Slot
     from bergsql.engine.plan.relations import Relations
     from bergsql.engine.sql.statements import Expression, Query
     from bergsql.engine.table.predicate import Predicate
@@ -64,6 +64,21 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
     :raises BergError: with its place, when a name, a type or a form is wrong.
     """
     planner = Planner(relations, query.hints)
+    bound = _bound(query, planner)
+    if planner.unreadable:
+        raise planner.unreadable[0]
+    scans = [_planned(n, slot) for n, slot in enumerate(planner.slots)]
+    sql = _fill(bound.sql, planner.slots, scans)
+    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
+    return QueryPlan(sql, _shown(bound), tuple(scans), variables, query)
+
+
+def query_columns(query: Query, relations: Relations) -> tuple[PlannedColumn, ...]:
+    """The columns that a query gives. Connector tables may be among what it reads, and no data is looked at."""
+    return _shown(_bound(query, Planner(relations, query.hints)))
+
+
+def _bound(query: Query, planner: Planner) -> BoundQuery:
     try:
         bound = bind_query(query.ast, planner, None, {})
     except RecursionError:
@@ -73,11 +88,11 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
     except BergError as error:  # at its own place, if it has one: not every literal does
         raise error.at(query.span) from None
     planner.check_hints()
-    scans = [_planned(n, slot) for n, slot in enumerate(planner.slots)]
-    sql = _fill(bound.sql, planner.slots, scans)
-    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
-    columns = tuple(PlannedColumn(c.name, c.type, c.nullable) for c in bound.columns)
-    return QueryPlan(sql, columns, tuple(scans), variables, query)
+    return bound
+
+
+def _shown(bound: BoundQuery) -> tuple[PlannedColumn, ...]:
+    return tuple(PlannedColumn(c.name, c.type, c.nullable) for c in bound.columns)
 
 
 def plan_expression(expression: Expression, relations: Relations, to: DataType | None = None) -> str:

@@ -10,6 +10,7 @@ from bergsql.engine.sql.flavour import Flavour
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.sql.statements import ColumnDef, Query
 
 
 class IcebergRelation(NamedTuple):
@@ -27,9 +28,22 @@ class ConnectorRelation(NamedTuple):
 
     parts: tuple[str, ...]
     connector: str
+    columns: tuple[ColumnDef, ...] = ()
 
 
-Relation = IcebergRelation | ConnectorRelation
+class ViewRelation(NamedTuple):
+    """A view: its query, and ``relations`` to plan it with, in which names mean what they meant when it was made."""
+
+    parts: tuple[str, ...]
+    query: Query
+    selected: tuple[str, ...]
+    """The names that the query's columns had when the view was made."""
+    names: tuple[str, ...]
+    """What the view calls them."""
+    relations: Relations
+
+
+Relation = IcebergRelation | ConnectorRelation | ViewRelation
 
 
 class Relations(Protocol):

@@ -30,6 +30,10 @@ def alter(cursor: Cursor) -> Statement:
     """``ALTER TABLE [IF EXISTS] t action``."""
     start = cursor.token.start
     cursor.expect("ALTER")
+    if cursor.accept("VIEW"):
+        from bergsql.engine.sql.parser.views import alter_view
+
+        return alter_view(cursor)
     if not cursor.accept("TABLE"):
         _other(cursor, start)
     if_exists = cursor.if_exists()
@@ -50,7 +54,7 @@ def alter(cursor: Cursor) -> Statement:
 
 
 def _other(cursor: Cursor, start: int) -> NoReturn:
-    what = cursor.accept_any("DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "VIEW", "FUNCTION", "MODEL", "MATERIALIZED")
+    what = cursor.accept_any("DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "FUNCTION", "MODEL", "MATERIALIZED")
     what = what or (cursor.accept_any("TEMPORARY") and cursor.accept_any("SYSTEM", "FUNCTION"))
     if not what:
         raise cursor.expected(("TABLE", "DATABASE", "CATALOG", "VIEW"))

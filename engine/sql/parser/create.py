@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
-from bergsql.engine.sql.parser.query import parse_query
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor
 from bergsql.engine.sql.statements.base import Option, Statement
 from bergsql.engine.sql.statements.catalogs import CreateCatalog
 from bergsql.engine.sql.statements.databases import CreateDatabase
@@ -42,8 +41,9 @@ def create(cursor: Cursor) -> Statement:
         cursor.expect("FUNCTION")
         cursor.index -= 1
     if cursor.accept("VIEW"):
-        _view(cursor)
-        raise cursor.refused("CREATE VIEW", start)
+        from bergsql.engine.sql.parser.views import create_view
+
+        return create_view(cursor, replace=replace, temporary=bool(prefix), shared=prefix == "GLOBAL")
     if cursor.accept("FUNCTION"):
         _function(cursor)
         raise cursor.later("CREATE FUNCTION", start)
@@ -84,32 +84,6 @@ def _database(cursor: Cursor) -> CreateDatabase:
             return CreateDatabase(name, if_not_exists, comment, location, properties)
         else:
             raise cursor.expected(("COMMENT", "LOCATION", "WITH"))
-
-
-def _view(cursor: Cursor) -> None:
-    """Read a view's definition through, so that a slip in it is a syntax error."""
-    cursor.if_not_exists()
-    cursor.name("the name of the view")
-    if cursor.at("("):
-        cursor.list_of(lambda: _view_column(cursor))
-    while True:
-        if cursor.accept("COMMENT"):
-            cursor.string()
-        elif cursor.accept("TBLPROPERTIES"):
-            cursor.options()
-        elif cursor.accept("AS"):
-            parse_query(cursor)
-            return
-        elif cursor.at("USING"):
-            raise UnsupportedForm("CREATE VIEW … USING", cursor.token.span)
-        else:
-            raise cursor.expected(("COMMENT", "TBLPROPERTIES", "AS"))
-
-
-def _view_column(cursor: Cursor) -> None:
-    cursor.identifier("a column's name")
-    if cursor.accept("COMMENT"):
-        cursor.string()
 
 
 def _function(cursor: Cursor) -> None:

@@ -8,7 +8,7 @@ from bergsql.engine.sql.statements.catalogs import DropCatalog
 from bergsql.engine.sql.statements.databases import DropDatabase
 from bergsql.engine.sql.statements.tables import DropTable
 
-_REFUSED = ("VIEW", "FUNCTION", "MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE")
+_REFUSED = ("FUNCTION", "MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE")
 
 
 def drop(cursor: Cursor) -> Statement:
@@ -31,6 +31,10 @@ def drop(cursor: Cursor) -> Statement:
         if_exists = cursor.if_exists()
         table = cursor.name("the name of a table")
         return DropTable(table, if_exists, cursor.accept("PURGE"), temporary)
+    if prefix != "MATERIALIZED" and cursor.accept("VIEW"):
+        from bergsql.engine.sql.parser.views import drop_view
+
+        return drop_view(cursor, temporary=temporary)
     if prefix == "MATERIALIZED":
         cursor.expect_any("TABLE", "VIEW")
         what = "MATERIALIZED TABLE"

@@ -9,10 +9,11 @@ from bergsql.engine.sql.statements.base import Name, Statement
 from bergsql.engine.sql.statements.catalogs import ShowCatalogs, ShowCreateCatalog, ShowCurrentCatalog
 from bergsql.engine.sql.statements.databases import ShowCurrentDatabase, ShowDatabases
 from bergsql.engine.sql.statements.tables import ShowCreateTable, ShowTableProperties, ShowTables
+from bergsql.engine.sql.statements.views import ShowCreateView, ShowViews
 
 _DATABASES = ("DATABASES", "SCHEMAS", "NAMESPACES")
-_LATER = ("VIEWS", "COLUMNS", "PARTITIONS", "FUNCTIONS", "PROCEDURES", "MODULES", "JARS", "JOBS", "MODELS", "JOB")
-_WORDS = ("CATALOGS", *_DATABASES, "TABLES", "CREATE", "CURRENT", "TBLPROPERTIES", *_LATER[:-1])
+_LATER = ("COLUMNS", "PARTITIONS", "FUNCTIONS", "PROCEDURES", "MODULES", "JARS", "JOBS", "MODELS", "JOB")
+_WORDS = ("CATALOGS", *_DATABASES, "TABLES", "VIEWS", "CREATE", "CURRENT", "TBLPROPERTIES", *_LATER[:-1])
 
 
 def show(cursor: Cursor) -> Statement:
@@ -27,6 +28,9 @@ def show(cursor: Cursor) -> Statement:
     if cursor.accept("TABLES"):
         database = _within(cursor, "the name of a database")
         return ShowTables(database, _like(cursor))
+    if cursor.accept("VIEWS"):
+        database = _within(cursor, "the name of a database")
+        return ShowViews(database, _like(cursor))
     if cursor.accept("CREATE"):
         return _show_create(cursor, start)
     if cursor.accept("CURRENT"):
@@ -64,7 +68,9 @@ def _show_create(cursor: Cursor, start: int) -> Statement:
     if cursor.accept("CATALOG"):
         name, span = cursor.identifier("the name of a catalog")
         return ShowCreateCatalog(name, span)
-    what = cursor.accept_any("VIEW", *DATABASE_WORDS, "FUNCTION", "MODEL") or (
+    if cursor.accept("VIEW"):
+        return ShowCreateView(cursor.name("the name of a view"))
+    what = cursor.accept_any(*DATABASE_WORDS, "FUNCTION", "MODEL") or (
         cursor.accept("MATERIALIZED", "TABLE") and "MATERIALIZED TABLE"
     )
     if not what:

@@ -59,6 +59,13 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.tables import Transform as Transform
     from bergsql.engine.sql.statements.tables import Watermark as Watermark
     from bergsql.engine.sql.statements.unsupported import Unsupported as Unsupported
+    from bergsql.engine.sql.statements.views import AlterView as AlterView
+    from bergsql.engine.sql.statements.views import CreateView as CreateView
+    from bergsql.engine.sql.statements.views import DropView as DropView
+    from bergsql.engine.sql.statements.views import SetQuery as SetQuery
+    from bergsql.engine.sql.statements.views import ShowCreateView as ShowCreateView
+    from bergsql.engine.sql.statements.views import ShowViews as ShowViews
+    from bergsql.engine.sql.statements.views import ViewColumn as ViewColumn
 
 _FAMILIES = {
     "base": "Name Option Expression TableHint Query Statement",
@@ -77,6 +84,7 @@ _FAMILIES = {
     "explain": "Explain",
     "insert": "PartitionValue Insert",
     "unsupported": "Unsupported",
+    "views": "ViewColumn CreateView SetQuery AlterView DropView ShowViews ShowCreateView",
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

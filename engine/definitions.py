@@ -1,0 +1,135 @@
+"""What a session knows by definition alone: views, connector tables, temporary ones; and how a name leads to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.catalog.definitions import DefinitionCatalog
+from bergsql.catalog.errors import Span
+from bergsql.engine.names import Standpoint, table_name
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.statements.tables import CreateTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from bergsql.catalog.base import Catalog
+    from bergsql.engine.session import Session
+    from bergsql.engine.sql.statements import Query
+
+GLOBAL_TEMPORARY = "global_temp"
+"""What a name of Spark's GLOBAL TEMPORARY views begins with."""
+
+Key = tuple[str, ...]
+"""What a temporary object is kept under: Flink's catalog, database and name; Spark's bare name, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view as it was defined: its query means what it meant then and there."""
+
+    flavour: Flavour
+    query: Query
+    text: str
+    """The query, with the full names of its tables."""
+    selected: tuple[str, ...]
+    """The names of the query's columns when the view was made."""
+    names: tuple[str, ...]
+    """What the view calls them."""
+    comments: tuple[str | None, ...]
+    catalog: str
+    """The catalog that was current when the view was made."""
+    namespace: tuple[str, ...]
+    comment: str | None
+    properties: Mapping[str, str]
+
+
+Definition = View | CreateTable
+
+
+class Found(NamedTuple):
+    """A definition by its name: ``parts`` are the full name, or Spark's bare one of a temporary view."""
+
+    parts: Key
+    definition: Definition
+    temporary: bool
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+class ViewStandpoint:
+    """A session seen from within a view: names and words mean what they meant when it was made."""
+
+    def __init__(self, session: Session | ViewStandpoint, view: View, *, temporary: bool) -> None:
+        self._session = session
+        self.flavour = view.flavour
+        self.current_catalog = view.catalog
+        self.namespace = view.namespace
+        # Spark's permanent views never read temporary ones, whatever there is when they are read.
+        hidden = view.flavour is Flavour.SPARK and not temporary
+        self.temporaries: dict[Key, object] = {} if hidden else session.temporaries
+
+    @property
+    def current_database(self) -> str:
+        return ".".join(self.namespace)
+
+    @property
+    def time_zone(self) -> str:
+        return self._session.time_zone
+
+    def setting(self, key: str) -> str | None:
+        return self._session.setting(key)
+
+    def catalog(self, name: str, span: Span | None = None) -> Catalog:
+        return self._session.catalog(name, span)
+
+    def has_catalog(self, name: str) -> bool:
+        return self._session.has_catalog(name)
+
+
+def find(
+    session: Standpoint, parts: tuple[str, ...], span: Span | None, *, reading: Iterable[Key] = ()
+) -> Found | None:
+    """The definition that a name leads to; None where it names an Iceberg table or nothing.
+
+    A temporary object hides what else has its name, but for the view of that very name, which may read what it hides:
+    ``reading`` are the names of the views that are being read.
+    """
+    temporary = temporary_named(session, parts, span)
+    if temporary is not None and temporary.parts not in reading:
+        return temporary
+    name = table_name(session, parts, span)
+    kept = name.catalog.definition(name.ident) if isinstance(name.catalog, DefinitionCatalog) else None
+    if isinstance(kept, Definition):
+        return Found(name.parts, kept, False)
+    return temporary if temporary is not None and not name.catalog.table_exists(name.ident) else None
+
+
+def temporary_named(session: Standpoint, parts: tuple[str, ...], span: Span | None) -> Found | None:
+    """The temporary object that a name leads to."""
+    if not session.temporaries:
+        return None
+    for key in _keys(session, parts, span):
+        definition = session.temporaries.get(key)
+        if isinstance(definition, Definition):
+            return Found(key, definition, True)
+    return None
+
+
+def _keys(session: Standpoint, parts: tuple[str, ...], span: Span | None) -> Iterator[Key]:
+    if len(parts) == 1 or (len(parts) == 2 and parts[0].casefold() == GLOBAL_TEMPORARY):
+        yield tuple(p.casefold() for p in parts)
+    yield table_name(session, parts, span).parts
+
+
+def temporaries_in(session: Standpoint, catalog: str, namespace: tuple[str, ...]) -> list[Found]:
+    """The temporary objects that are listed for a database: its own, and those without one."""
+    place = (catalog, *namespace)
+    listed = []
+    for key, definition in session.temporaries.items():
+        own = key[:-1] == place or len(key) == 1 or namespace == (GLOBAL_TEMPORARY,) == key[:-1]
+        if own and isinstance(definition, Definition):
+            listed.append(Found(key, definition, True))
+    return sorted(listed, key=lambda found: found.parts[-1])
