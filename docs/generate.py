@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from the tables of settings, catalog options and formats: ``make docs``."""
+"""Writes docs/settings.md and docs/functions.md from the tables in the code: ``make docs``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ from pathlib import Path
 
 from bergsql.catalog.options import OptionSpec
 from bergsql.catalog.registry import HADOOP_OPTIONS
+from bergsql.engine.plan.table_functions import TABLE_FUNCTIONS
 from bergsql.engine.settings import SETTINGS
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.functions.known_names import Known, known, sections
+from bergsql.engine.sql.functions.registry import function_named
 from bergsql.shell.render.formats import FORMATS
 
 PAGE = Path(__file__).with_name("settings.md")
+FUNCTIONS_PAGE = Path(__file__).with_name("functions.md")
+FUNCTIONS_HEAD = """# Functions
+
+<!-- Written by docs/generate.py from the tables in the code: change those and run `make docs`. -->
+
+All functions of Flink 2.2 and Spark 4.1. **yes**: it works, as that engine has it. **also**: it works, though that
+engine has no such function. **not yet**, or a reason: it is known and refused by name. Where both engines have a name
+and mean different things by it, the session's flavour decides ([flavours](flavours.md)).
+"""
 HEAD = """# Settings and options
 
 <!-- Written by docs/generate.py from the tables in the code: change those and run `make docs`. -->
@@ -55,5 +68,34 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def state(name: str, flavour: Flavour) -> str:
+    """Whether a function works in a flavour, as a cell."""
+    own = known(name, flavour)
+    if function_named(name, flavour) is not None or name in TABLE_FUNCTIONS:
+        return "yes" if own else "also"
+    return f"no: {own.why}" if own and own.why else "not yet" if own else "no"
+
+
+def functions_page() -> str:
+    """The text of the page of functions."""
+    lines = [FUNCTIONS_HEAD]
+    for title, table in sections().items():
+        lines += [
+            f"## {title}",
+            "",
+            row("function", "what it gives", "flink", "spark"),
+            row("---", "---", "---", "---"),
+        ]
+        names: dict[str, list[Known]] = {}
+        for each in table:
+            names.setdefault(each.name, []).append(each)
+        for name, engines in sorted(names.items()):
+            does = "; ".join(dict.fromkeys(k.does for k in engines))
+            lines.append(row(f"`{name}`", does, state(name, Flavour.FLINK), state(name, Flavour.SPARK)))
+        lines.append("")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    FUNCTIONS_PAGE.write_text(functions_page(), encoding="utf-8")

@@ -47,17 +47,18 @@ def find(name: str, context: Context, span: Span | None) -> Function:
     found = function_named(name, context.flavour)
     if found is not None:
         return found
-    known = functions(context.flavour)
-    from bergsql.engine.sql.functions.known_names import known_names
+    from bergsql.engine.sql.functions.known_names import known
 
-    if name.lower() in known_names(context.flavour):
+    key = name.lower()
+    theirs = known(key, context.flavour) or known(key, Flavour.FLINK if context.spark else Flavour.SPARK)
+    if theirs is None:
+        message = f"There is no function '{name}' in the {context.flavour.value} dialect."
+        hint = did_you_mean(name, functions(context.flavour))
+        raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
+    if not theirs.why:
         raise not_supported(f"The function {name.upper()}", span)
-    other = Flavour.FLINK if context.spark else Flavour.SPARK
-    hint = did_you_mean(name, known)
-    if name.lower() in functions(other):
-        hint = f"The {other.value} dialect has it: SET 'sql.dialect' = '{other.value}';"
-    message = f"There is no function '{name}' in the {context.flavour.value} dialect."
-    raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
+    message = f"The function {name.upper()} is not supported here: {theirs.why}."
+    raise BergError(ErrorCode.UNSUPPORTED, message, span=span)
 
 
 def bind_function(

@@ -92,6 +92,10 @@ def bind_quantified(node: exp.Expr, context: Context) -> Bound:
     while isinstance(inner, exp.Subquery | exp.Paren):
         inner = inner.this
     if not isinstance(inner, exp.Query):
+        if isinstance(node, exp.Any) and context.spark and not isinstance(node.parent, exp.Binary):
+            from bergsql.engine.plan.calls import bind_function
+
+            return bind_function("any", [inner], node, context)
         raise not_supported("ANY or ALL of a list", span_of(node), "IN (…) compares with a list.")
     bound = _query(inner, context)
     if len(bound.columns) != 1:

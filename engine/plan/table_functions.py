@@ -17,6 +17,7 @@ from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.types import BIGINT, INT, DataType, Kind
 
 EXPLODERS = ("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer")
+TABLE_FUNCTIONS = (*EXPLODERS, "unnest", "range")
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 
@@ -174,7 +175,7 @@ def _exploded(
             ErrorCode.NOT_FOUND,
             f"There is no table function '{name or type(call).__name__.lower()}'.",
             span=span_of(call),
-            hint=did_you_mean(name, (*EXPLODERS, "unnest", "range")),
+            hint=did_you_mean(name, TABLE_FUNCTIONS),
         )
     if len(call.expressions) != 1:
         raise BergError(ErrorCode.ARITY, f"{name.upper()} takes 1 argument.", span=span_of(call))

@@ -34,6 +34,11 @@ def test_the_settings_page_is_that_of_the_code() -> None:
     assert generator().page() == (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
+def test_the_page_of_functions_is_that_of_the_code() -> None:
+    """If this fails: make docs."""
+    assert generator().functions_page() == (ROOT / "docs" / "functions.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):

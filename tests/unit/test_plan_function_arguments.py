@@ -200,7 +200,6 @@ SPAN_CASES: list[tuple[Flavour, str, ErrorCode, str, str, str]] = [
     (FLINK, "SELECT JSON_VALUE('{}', '$.a')", ErrorCode.UNSUPPORTED, "JSON_VALUE", "The function JSON_VALUE is not", ""),
     (FLINK, "SELECT Convert_Tz('a', 'b', 'c')", ErrorCode.UNSUPPORTED, "Convert_Tz", "CONVERT_TZ is not supported", ""),
     (SPARK, "SELECT json_tuple('{}', 'a')", ErrorCode.UNSUPPORTED, "json_tuple", "JSON_TUPLE is not supported", ""),
-    (FLINK, "SELECT sort_array(ARRAY[1])", ErrorCode.NOT_FOUND, "sort_array", "no function", "The spark dialect has it"),
     (SPARK, "SELECT collect_lst(1)", ErrorCode.NOT_FOUND, "collect_lst", "no function", "Did you mean 'collect_list'?"),
     (SPARK, "SELECT EXISTS(TRUE)", ErrorCode.SYNTAX, "SELECT EXISTS(TRUE)", "A query must stand here", ""),
     (SPARK, "SELECT named_struct('a', 1, 'A', 2)", ErrorCode.UNSUPPORTED, "SELECT named", "two fields named 'A'", ""),

@@ -71,16 +71,29 @@ def functions_of(subject: str) -> dict[tuple[str, str], Function]:
 
 
 def function_named(name: str, flavour: Flavour) -> Function | None:
-    """The function of that name, whatever its case."""
+    """The function of that name, whatever its case.
+
+    What only the other engine has is there too: its name can mean nothing else.
+    """
     key = name.lower()
     subject = _subject_of().get(key)
-    return functions_of(subject).get((flavour.value[0], key)) if subject is not None else None
+    if subject is None:
+        return None
+    table, letter = functions_of(subject), flavour.value[0]
+    return table.get((letter, key)) or _borrowed(table, key, letter, flavour)
+
+
+def _borrowed(table: dict[tuple[str, str], Function], key: str, letter: str, flavour: Flavour) -> Function | None:
+    found = table.get(("s" if letter == "f" else "f", key))
+    if found is None:
+        return None
+    from bergsql.engine.sql.functions.known_names import known
+
+    return None if known(key, flavour) else found
 
 
 @cache
 def functions(flavour: Flavour) -> dict[str, Function]:
     """All functions of a flavour, by lower-case name. Imports every subject."""
-    found = {}
-    for subject in SUBJECTS:
-        found.update({name: f for (letter, name), f in functions_of(subject).items() if letter == flavour.value[0]})
-    return found
+    found = {name: function_named(name, flavour) for name in _subject_of()}
+    return {name: function for name, function in found.items() if function is not None}
