@@ -58,6 +58,8 @@ class Catalog(ABC):
     type: str
     options: Mapping[str, str]
     default_namespace: Namespace = ("default",)
+    keeps_files: bool = False
+    """Whether the files of a dropped table stay where they are, for others to delete."""
 
     # --- namespaces --------------------------------------------------------------------------------------------------
 

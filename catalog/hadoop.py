@@ -10,7 +10,7 @@ from uuid import uuid4
 from bergsql.catalog.base import Catalog, LoadedTable, Namespace, TableIdent
 from bergsql.catalog.default_names import DEFAULT_CATALOG
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.hadoop_commit import NO_BACKSLASH, check_new_place, check_place, commit_version
+from bergsql.catalog.hadoop_commit import check_new_place, check_place, commit_version
 from bergsql.catalog.hadoop_publish import publish_version
 from bergsql.catalog.hadoop_versions import MetadataFile, file_name, holds_remains, holds_table, metadata_dir, newest
 from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -18,6 +18,7 @@ from bergsql.catalog.metadata_cache import MetadataCache
 from bergsql.catalog.options import resolve_env
 from bergsql.catalog.secrets import mask_value
 from bergsql.catalog.storage.base import FileExists, FileMissing, Storage, parent_of, scheme_of, storage_for
+from bergsql.catalog.warehouse import absolute_warehouse, check_names, is_ident, is_name
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.changes import TableUpdate
@@ -38,7 +39,7 @@ class HadoopCatalog(Catalog):
     def __init__(self, name: str, warehouse: str, options: Mapping[str, str] | None = None) -> None:
         self.name = name
         self.options = {k: mask_value(k, v) for k, v in (options or {}).items()}
-        self.warehouse = _absolute(resolve_env(warehouse))
+        self.warehouse = absolute_warehouse(resolve_env(warehouse))
         self._storage = storage_for(self.warehouse)
         self._cache = MetadataCache()
 
@@ -51,7 +52,7 @@ class HadoopCatalog(Catalog):
         return [(*parent, name) for name in directories if not holds_table(self._storage, self._place(parent, name))]
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        if not all(map(_is_name, namespace)):
+        if not all(map(is_name, namespace)):
             return False
         place = self._place(namespace)
         if not self._storage.is_dir(place):
@@ -60,7 +61,7 @@ class HadoopCatalog(Catalog):
         return not namespace or not holds_table(self._storage, place)
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> None:
-        _check_names(namespace, "database")
+        check_names(namespace, "database")
         full_name = f"{self.name}.{'.'.join(namespace)}"
         if self._storage.exists(self._place(namespace)):
             raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {full_name} already exists.")
@@ -127,10 +128,10 @@ class HadoopCatalog(Catalog):
         return [TableIdent(namespace, n) for n in names if holds_table(self._storage, self._place(namespace, n))]
 
     def table_exists(self, ident: TableIdent) -> bool:
-        return _is_ident(ident) and holds_table(self._storage, self._location(ident))
+        return is_ident(ident) and holds_table(self._storage, self._location(ident))
 
     def load_table(self, ident: TableIdent) -> LoadedTable:
-        if not _is_ident(ident):
+        if not is_ident(ident):
             raise self.table_not_found(ident)
         for _ in range(_READ_ATTEMPTS):
             found = newest(self._storage, self._location(ident))
@@ -145,7 +146,7 @@ class HadoopCatalog(Catalog):
         raise BergError(ErrorCode.IO, f"Table {self.name}.{ident} changes too fast to be read.")
 
     def default_table_location(self, ident: TableIdent) -> str:
-        _check_names((*ident.namespace, ident.name), "table")
+        check_names((*ident.namespace, ident.name), "table")
         return self._location(ident)
 
     def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
@@ -256,42 +257,3 @@ class HadoopCatalog(Catalog):
                     raise
                 return  # What may not even be opened was not made for this table.
             place = above
-
-
-def _absolute(warehouse: str) -> str:
-    """The warehouse without a trailing slash; a plain path is made absolute."""
-    from pathlib import Path
-
-    if not warehouse.strip():
-        raise BergError(ErrorCode.OPTION, "The option 'warehouse' is empty.")
-    if "\0" in warehouse:
-        raise BergError(ErrorCode.OPTION, "The option 'warehouse' holds a NUL character.")
-    if scheme_of(warehouse) == "file" and not warehouse.casefold().startswith("file:"):
-        path = Path(warehouse).expanduser() if warehouse.startswith("~") else Path(warehouse)
-        warehouse = str(path.absolute())
-    if "\\" in warehouse:
-        raise BergError(ErrorCode.OPTION, f"The warehouse cannot be at {warehouse}: {NO_BACKSLASH}")
-    return warehouse.rstrip("/")
-
-
-def _is_name(name: str) -> bool:
-    """Whether a part of a name can be a directory that is neither hidden nor elsewhere."""
-    return bool(name) and not name.startswith(".") and "/" not in name and "\0" not in name and len(name.encode()) < 256
-
-
-def _is_ident(ident: TableIdent) -> bool:
-    return all(map(_is_name, (*ident.namespace, ident.name)))
-
-
-def _check_names(parts: Sequence[str], what: str) -> None:
-    if not parts:
-        raise BergError(ErrorCode.INVALID, f"The {what} has no name.")
-    for part in parts:
-        if "\\" in part:
-            raise BergError(ErrorCode.INVALID, f"'{part}' cannot be the name of a {what}: {NO_BACKSLASH}")
-        if not _is_name(part):
-            raise BergError(
-                ErrorCode.INVALID,
-                f"'{part}' cannot be the name of a {what}: it is the name of a directory.",
-                hint="It may not be empty, begin with a dot, hold a slash, or be longer than 255 bytes.",
-            )

@@ -13,13 +13,13 @@ from bergsql.catalog.hadoop_versions import MetadataFile, file_name, metadata_di
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata_cache import MetadataCache
 from bergsql.catalog.storage.base import FileExists, FileMissing, Storage
+from bergsql.catalog.warehouse import NO_BACKSLASH
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.changes import TableUpdate
 
 COMPRESSION_CODEC = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
-NO_BACKSLASH = "in the path of a file, DuckDB takes a backslash for a slash."
 
 
 def commit_version(
@@ -47,7 +47,7 @@ def commit_version(
     _check_path_based(base, changed)
     metadata = log_previous(changed, base.metadata, base.metadata_location)
     # Named by the base's codec: all who build on one base must compete for one name.
-    gzipped = _is_gzip(base.metadata)
+    gzipped = is_gzip(base.metadata)
     made = MetadataFile(version + 1, f"{metadata_dir(location)}/{file_name(version + 1, gzipped)}")
 
     def check() -> None:
@@ -118,7 +118,8 @@ def refuse_metadata_path(metadata: TableMetadata) -> None:
         )
 
 
-def _is_gzip(metadata: TableMetadata) -> bool:
+def is_gzip(metadata: TableMetadata) -> bool:
+    """Whether the table wants its metadata files gzipped."""
     codec = metadata.properties.get(COMPRESSION_CODEC, "none").casefold()
     if codec not in ("none", "gzip"):
         raise BergError(

@@ -13,7 +13,7 @@ CATALOG_TYPES = ("hadoop", "hive", "rest", "jdbc", "glue", "nessie")
 
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SPARK_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
-_HADOOP_CLASS = "org.apache.iceberg.hadoop.HadoopCatalog"
+_CLASSES = {"org.apache.iceberg.hadoop.HadoopCatalog": "hadoop", "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc"}
 _HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 _LATER = ("table-default.", "table-override.", "view-default.", "view-override.")
@@ -40,6 +40,22 @@ HADOOP_OPTIONS: tuple[OptionSpec, ...] = (
 """The options of a Hadoop catalog, in Flink's and in Spark's form."""
 
 
+JDBC_OPTIONS: tuple[OptionSpec, ...] = (
+    *(spec for spec in HADOOP_OPTIONS if spec.key not in ("warehouse", "hadoop-conf-dir", "hadoop.*")),
+    OptionSpec("uri", required=True, doc="The database: `jdbc:sqlite:/path/catalog.db`."),
+    OptionSpec("warehouse", required=True, doc="The directory for new tables."),
+    OptionSpec(
+        "jdbc.schema-version",
+        "enum",
+        values=("V0", "V1"),
+        doc="The layout of a new database; 'V1' also adds views' column to one of V0. A new one is V1.",
+    ),
+    OptionSpec("jdbc.strict-mode", "bool", "false", doc="Whether a table's database must have been created."),
+    OptionSpec("jdbc.init-catalog-tables", "bool", "true", doc="Whether the catalog's own tables are made if missing."),
+)
+"""The options of a JDBC catalog, in Flink's and in Spark's form."""
+
+
 def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None = None) -> Catalog:
     """The catalog ``name`` that ``options`` describe.
 
@@ -58,19 +74,28 @@ def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None
             f"There is no catalog type '{kind}'.",
             hint=did_you_mean(kind, CATALOG_TYPES) or f"It is one of {', '.join(CATALOG_TYPES)}.",
         )
-    if kind != "hadoop":
+    if kind not in ("hadoop", "jdbc"):
         raise not_supported(f"The catalog type '{kind}'", hint="'catalog-type'='hadoop' keeps tables in directories.")
     for key in options:
         if key.startswith(_LATER):
             raise not_supported(f"The catalog option '{key}'", hint="Give the property where the table is created.")
-    check_options(options, HADOOP_OPTIONS, "A Hadoop catalog")
-    from bergsql.catalog.hadoop import HadoopCatalog
-
-    catalog = HadoopCatalog(name, options["warehouse"], options)
+    catalog = _made(kind, name, options)
     default = options.get("default-database") or options.get("default-namespace")
     if default:
         catalog.default_namespace = tuple(default.split("."))
     return catalog
+
+
+def _made(kind: str, name: str, options: Mapping[str, str]) -> Catalog:
+    if kind == "jdbc":
+        check_options(options, JDBC_OPTIONS, "A JDBC catalog")
+        from bergsql.catalog.jdbc import JdbcCatalog
+
+        return JdbcCatalog(name, options)
+    check_options(options, HADOOP_OPTIONS, "A Hadoop catalog")
+    from bergsql.catalog.hadoop import HadoopCatalog
+
+    return HadoopCatalog(name, options["warehouse"], options)
 
 
 def _flink_kind(options: Mapping[str, str]) -> str:
@@ -99,8 +124,8 @@ def _kind_of(options: Mapping[str, str], kind: str | None, key: str) -> str:
     if impl is not None:
         if kind is not None:
             raise BergError(ErrorCode.OPTION, f"'{key}' and 'catalog-impl' cannot both be given.")
-        if impl == _HADOOP_CLASS:
-            return "hadoop"
+        if impl in _CLASSES:
+            return _CLASSES[impl]
         raise not_supported(f"The catalog class {impl} ('catalog-impl')")
     if kind is None:
         raise _lack("An Iceberg catalog", key, options, f"Write '{key}'='hadoop' for tables in directories.")
@@ -111,6 +136,6 @@ def _lack(what: str, key: str, options: Mapping[str, str], hint: str) -> BergErr
     """The error for options without ``key``: an unknown one that is spelled like it is the fault, if there is one."""
     for given in options:
         near = did_you_mean(given, [key])
-        if near and not any(spec.matches(given) for spec in HADOOP_OPTIONS):
+        if near and not any(spec.matches(given) for spec in (*HADOOP_OPTIONS, *JDBC_OPTIONS)):
             return BergError(ErrorCode.OPTION, f"{what} has no option '{given}'.", hint=near)
     return BergError(ErrorCode.OPTION, f"{what} needs the option '{key}'.", hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bergsql.catalog.options import OptionSpec
-from bergsql.catalog.registry import HADOOP_OPTIONS
+from bergsql.catalog.registry import HADOOP_OPTIONS, JDBC_OPTIONS
 from bergsql.engine.plan.table_functions import TABLE_FUNCTIONS
 from bergsql.engine.settings import SETTINGS
 from bergsql.engine.sql.flavour import Flavour
@@ -42,6 +42,10 @@ def row(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def option(spec: OptionSpec) -> str:
+    return row(f"`{spec.key}`", values(spec), spec.doc + (" Required." if spec.required else ""))
+
+
 def page() -> str:
     """The text of the page."""
     lines = [HEAD, "## Settings", "", row("key", "values", "default", "what it does"), row("---", "---", "---", "---")]
@@ -60,9 +64,19 @@ def page() -> str:
         row("option", "values", "what it does"),
         row("---", "---", "---"),
     ]
-    for spec in HADOOP_OPTIONS:
-        doc = spec.doc + (" Required." if spec.required else "")
-        lines.append(row(f"`{spec.key}`", values(spec), doc))
+    lines += [option(spec) for spec in HADOOP_OPTIONS]
+    lines += [
+        "",
+        "## JDBC catalogs",
+        "",
+        "`'catalog-type'='jdbc'`, or `type` = `jdbc` in Spark's settings, on a SQLite database: tables are rows, as",
+        "Java's JdbcCatalog and PyIceberg's SqlCatalog keep them, under the name that the catalog has here. Only rows",
+        "of that name are seen, so other programs must call the catalog the same.",
+        "",
+        row("option", "values", "what it does"),
+        row("---", "---", "---"),
+    ]
+    lines += [option(spec) for spec in JDBC_OPTIONS]
     lines += ["", "## Formats", "", row("`--format`", "what it prints"), row("---", "---")]
     lines += [row(f"`{f.name}`", f.doc) for f in FORMATS.values()]
     return "\n".join(lines) + "\n"

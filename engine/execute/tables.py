@@ -6,7 +6,7 @@ from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.definitions import Found, View, temporaries_in, temporary_named
 from bergsql.engine.execute.like import like
-from bergsql.engine.names import database_name, named_table, require_database
+from bergsql.engine.names import TableName, database_name, named_table, require_database
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
@@ -15,7 +15,10 @@ from bergsql.engine.sql.types import BOOLEAN, STRING
 
 
 def drop(session: Session, statement: st.DropTable) -> Result:
-    """``DROP [TEMPORARY] TABLE t``: a Hadoop catalog removes the table's folder, as Java's does."""
+    """``DROP [TEMPORARY] TABLE t``: a Hadoop catalog removes the table's folder, as Java's does.
+
+    See :func:`drop_with_files`.
+    """
     span = statement.name.span
     temporary = temporary_named(session, statement.name.parts, span)
     if temporary is not None and isinstance(temporary.definition, View):
@@ -45,7 +48,7 @@ def drop(session: Session, statement: st.DropTable) -> Result:
         except BergError as error:
             raise error.at(span) from None
     try:
-        table.catalog.drop_table(table.ident, purge=statement.purge)
+        drop_with_files(table, asked=statement.purge, by_default=session.flavour is Flavour.FLINK)
     except BergError as error:
         if statement.if_exists and error.code is ErrorCode.NOT_FOUND:
             return ok()  # someone else dropped it meanwhile
@@ -65,6 +68,33 @@ def _drop_temporary(session: Session, statement: st.DropTable, found: Found | No
             hint=did_you_mean(statement.name.parts[-1], known),
         )
     return ok()
+
+
+def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
+    """Drop a table; where its catalog would leave the files, delete them if PURGE asks for it, as Flink always does.
+
+    Files that others may use (``gc.enabled`` = false) stay, and PURGE is refused.
+    """
+    catalog = table.catalog
+    if not (catalog.keeps_files and (asked or by_default)):
+        catalog.drop_table(table.ident, purge=asked)
+        return
+    from bergsql.engine.table.purge import may_purge, purge, refuse_purge, table_files
+
+    try:
+        loaded = catalog.load_table(table.ident)
+    except BergError as error:
+        if asked or error.code is ErrorCode.NOT_FOUND:
+            raise
+        catalog.drop_table(table.ident)  # its metadata is lost, and with it which files it has
+        return
+    if asked and not may_purge(loaded):
+        raise refuse_purge(loaded)
+    storage = catalog.storage(loaded.metadata_location)
+    files = table_files(loaded, storage) if may_purge(loaded) else []
+    catalog.drop_table(table.ident, purge=asked)
+    if files:
+        purge(loaded, files, storage)
 
 
 def show(session: Session, statement: st.ShowTables) -> Result:
