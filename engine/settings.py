@@ -50,9 +50,10 @@ SETTINGS: tuple[Setting, ...] = (
         "sql-client.execution.result-mode",
         "enum",
         "tableau",
-        "How the result of a SELECT is drawn.",
+        "How the result of a SELECT is drawn at a terminal: below the statement, or in a view of its own that shows "
+        "the rows or their changes. Elsewhere all are drawn alike.",
         flavour="flink",
-        values=("tableau",),
+        values=("tableau", "table", "changelog"),
     ),
     _setting(
         "table.local-time-zone",
@@ -115,6 +116,23 @@ SETTINGS: tuple[Setting, ...] = (
         flavour="spark",
         values=("false",),
     ),
+    _setting(
+        "shell.format",
+        "enum",
+        None,
+        "The format of results; default: --format's.",
+        values=("tableau", "vertical", "csv", "tsv", "json", "jsonl", "markdown", "arrow", "parquet"),
+    ),
+    _setting(
+        "shell.null-mark", "str", None, "What NULL is shown as, in every format of text; default: the format's own."
+    ),
+    _setting(
+        "shell.auto-vertical",
+        "bool",
+        "true",
+        "Whether a query's table that is wider than the terminal is drawn vertically at the prompt.",
+    ),
+    _setting("shell.timing", "bool", "false", "Whether the time that each statement took is told, as by --timing."),
     _setting("engine.memory-limit", "memory", None, "How much memory queries may use; default: half of the machine."),
     _setting("engine.threads", "int", None, "How many threads queries may use; default: one a core."),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.options import Options, UsageError, help_text, parse_options
+from bergsql.shell.render.formats import FORMATS
 from bergsql.shell.screen import OutputError, Screen, abandon, hold_closed_streams, masked, standard_screen, tell
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def run(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str]) -> ExitCode:
     try:
         options = parse_options(arguments)
+        if options.format and FORMATS[options.format].one_result and not options.output and not options.help:
+            raise UsageError(f"The format {options.format} needs --output FILE.")
     except UsageError as error:
         return _usage(error)
     try:
@@ -125,10 +128,10 @@ def _converse(
     options: Options, config: Config, session: Session, screen: Screen, scripts: list[Input], inits: list[Input]
 ) -> ExitCode:
     from bergsql.shell.batch import STANDARD_INPUT, run_batch, run_init
-    from bergsql.shell.render.formats import DEFAULT_FORMAT, layout
+    from bergsql.shell.render.formats import DEFAULT_FORMAT
     from bergsql.shell.runner import Runner
 
-    runner = Runner(session, screen, layout(options.format or config.format or DEFAULT_FORMAT))
+    runner = Runner(session, screen, options.format or config.format or DEFAULT_FORMAT)
     failed = run_init(runner, inits)
     if failed:
         return failed

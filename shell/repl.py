@@ -33,6 +33,7 @@ class Prompt:
 
     def __init__(self, runner: Runner, home: Path) -> None:
         self._runner = runner
+        runner.at_prompt = True
         self._session = runner.session
         self._prompt: PromptSession[str] = PromptSession(
             history=self._history(home),

@@ -10,8 +10,9 @@ from bergsql.engine.result import Result, ResultKind
 from bergsql.shell.commands import Quit, command_in
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
-from bergsql.shell.render.layout import Layout, View
-from bergsql.shell.screen import OutputError, Screen
+from bergsql.shell.render.formats import FORMATS, Format, layout
+from bergsql.shell.render.layout import View
+from bergsql.shell.screen import OutputError, Results, Screen
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -28,10 +29,14 @@ _SIGNALLED = 128
 class Runner:
     """Runs statements in a session and shows what they give on a screen."""
 
-    def __init__(self, session: Session, screen: Screen, layout: Layout) -> None:
+    def __init__(self, session: Session, screen: Screen, format_: str) -> None:
         self.session = session
         self.screen = screen
-        self._layout = layout
+        self.at_prompt = False
+        """Whether a person types the statements."""
+        self._default_format = format_
+        self._holds_result = False
+        """Whether a file for one result has it."""
         self._interrupts = Interrupts(session)
         self._bar: ProgressBar | None = None
         if screen.err.isatty() and not screen.quiet:
@@ -107,14 +112,45 @@ class Runner:
             for message in result.messages:
                 self.screen.info(message)
         if result.columns:
-            self._layout(result, self.screen.out, self._view(started))
+            self._draw(result, self._view(started))
         elif result.kind is ResultKind.OK and announce:
             self.screen.info(_SUCCEEDED)
         self.screen.out.flush()
 
+    def _draw(self, result: Result, view: View) -> None:
+        format_ = FORMATS[self.session.setting("shell.format") or self._default_format]
+        if format_.one_result and result.kind is not ResultKind.ROWS:
+            # The file is for the rows of a query; what SHOW or SET say is for the person.
+            layout("tableau")(result, Results(self.screen.err), view)
+            return
+        if format_.binary:
+            self._check_binary(format_)
+        layout(format_.name)(result, self.screen.out, view)
+
+    def _check_binary(self, format_: Format) -> None:
+        """Refuse to write what a terminal cannot show, and a second result into a file that can hold one.
+
+        :raises BergError: OPTION.
+        """
+        out = self.screen.out
+        if format_.one_result and out.name is None:
+            raise BergError(
+                ErrorCode.OPTION, f"The format {format_.name} is a file's.", hint="Start bergsql with --output FILE."
+            )
+        if out.isatty():
+            message = f"The format {format_.name} is binary, which a terminal cannot show."
+            raise BergError(ErrorCode.OPTION, message, hint="Send it to a pipe or to --output FILE.")
+        if format_.one_result and self._holds_result:
+            message = f"{out.name} has a result already, and a {format_.name} file holds one."
+            raise BergError(ErrorCode.OPTION, message, hint="Run each query with an --output of its own.")
+        self._holds_result = format_.one_result
+
     def _view(self, started: float) -> View:
         settings = self.session.settings
+        turns = self.at_prompt and settings.flag("shell.auto-vertical")
         return View(
+            null=settings.get("shell.null-mark"),
+            terminal_width=self.screen.out.terminal_width() if turns else None,
             zone=self.session.time_zone,
             max_width=settings.number("table.display.max-column-width"),
             show_time=settings.flag("sql-client.display.print-time-cost"),

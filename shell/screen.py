@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable
 from errno import EBADF
 from stat import S_ISREG
-from typing import TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 from bergsql.catalog.errors import BergError, ErrorCode
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class OutputError(Exception):
@@ -55,8 +59,27 @@ class Results:
         except OSError as error:
             raise OutputError(error) from error
 
+    def binary(self) -> BinaryIO:
+        """The stream for bytes. Whoever writes to it may close it: the results stay open."""
+        self.flush()
+        return cast(BinaryIO, _Bytes(self._stream))
+
+    @property
+    def name(self) -> str | None:
+        """The file that --output names."""
+        return self._name
+
     def isatty(self) -> bool:
         return self._stream.isatty()
+
+    def terminal_width(self) -> int | None:
+        """The columns of the terminal that results go to; None when they go elsewhere."""
+        if not self.isatty():
+            return None
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or None
+        except OSError:
+            return None
 
     def close(self) -> None:
         """Write out what is left. Standard output stays open."""
@@ -70,6 +93,24 @@ class Results:
             if self._stream is not sys.stdout and not self._stream.closed:
                 abandon(self._stream)
                 self._stream.close()
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes below a stream of text. What is written after :meth:`close` is lost, and the text goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer) -> int:
+        if self.closed:
+            return memoryview(data).nbytes
+        try:
+            return self._stream.buffer.write(data)
+        except OSError as error:
+            raise OutputError(error) from error
 
 
 class Screen:

@@ -1,7 +1,7 @@
 """Comma-separated values, RFC 4180: a header line, fields quoted where they must be, lines ended by a newline.
 
-NULL is an empty field and the empty string is ``""``, so a reader can tell them. Values have the text that a tableau
-shows, whole and with their control characters.
+NULL is an empty field and the empty string is ``""``, so a reader can tell them; with another mark for NULL, a value of
+that text is quoted. Values have the text that a tableau shows, whole and with their control characters.
 """
 
 from __future__ import annotations
@@ -27,20 +27,24 @@ _NEVER_QUOTED = frozenset(
 
 def draw(result: Result, out: Out, view: View) -> None:
     """Write ``result`` with its header."""
-    columns = [(value_writer(c.type, view.zone), c.type.kind not in _NEVER_QUOTED) for c in result.columns]
+    null = view.null or ""
+    shown = _field(null) if null else ""
+    columns = [
+        (value_writer(c.type, view.zone), bool(null) or c.type.kind not in _NEVER_QUOTED) for c in result.columns
+    ]
     out.write(",".join(map(_field, (c.name for c in result.columns))) + "\n")
     for chunk in filled_chunks(result):
         cells: list[Iterable[str]] = []
         for values, (write, quoted) in zip(zip(*chunk, strict=True), columns, strict=True):
             if quoted:
-                cells.append(["" if v is None else _field(write(v)) for v in values])
+                cells.append([shown if v is None else _field(write(v), null) for v in values])
             else:
-                cells.append(texts(values, write, ""))
+                cells.append(texts(values, write, shown))
         out.write("\n".join(map(",".join, zip(*cells, strict=True))) + "\n")
         out.flush()
 
 
-def _field(text: str) -> str:
-    if text and not _needs_quotes(text):
+def _field(text: str, null: str = "") -> str:
+    if text != null and text and not _needs_quotes(text):
         return text
     return '"' + text.replace('"', '""') + '"'

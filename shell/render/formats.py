@@ -17,6 +17,10 @@ class Format(NamedTuple):
     name: str
     module: str
     doc: str
+    binary: bool = False
+    """Its output is bytes, which a terminal cannot show."""
+    one_result: bool = False
+    """It is a file of one query's rows: it needs --output, and takes no second result."""
 
 
 FORMATS = {
@@ -25,8 +29,14 @@ FORMATS = {
         Format(
             "tableau", "tableau", "a box of aligned columns with a footer, as Flink's client draws it (the default)"
         ),
+        Format("vertical", "vertical", "a line a column; at the prompt also what is wider than the terminal"),
         Format("csv", "csv", "RFC 4180 with a header line; NULL is empty, an empty string is quoted"),
+        Format("tsv", "tsv", "fields between tabs with a header line; NULL is \\N"),
+        Format("json", "json", "one array of objects"),
         Format("jsonl", "jsonl", "one JSON object a row"),
+        Format("markdown", "markdown", "a table of GitHub's Markdown"),
+        Format("arrow", "arrow", "an Arrow IPC stream; binary, for a pipe or --output", binary=True),
+        Format("parquet", "parquet", "a Parquet file of one query; needs --output", binary=True, one_result=True),
     )
 }
 

@@ -8,16 +8,28 @@ text that a tableau shows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from json.encoder import encode_basestring as quote
 from math import isfinite
 from typing import Any
 
 from bergsql.catalog.metadata.java_floats import double_text
+from bergsql.engine.result import Result
 from bergsql.engine.sql.types import DataType, Kind
-from bergsql.shell.render.layout import unique
-from bergsql.shell.render.values import Writer, time_writer, timestamp_writer, value_writer
+from bergsql.shell.render.layout import filled_chunks, unique
+from bergsql.shell.render.values import Writer, texts, time_writer, timestamp_writer, value_writer
 
 _MICROS, _NANOS = 6, 9
+
+
+def object_lines(result: Result) -> Iterator[list[str]]:
+    """The rows of ``result`` as JSON objects, a chunk at a time; keys are in the order of the columns."""
+    writers = [json_writer(c.type) for c in result.columns]
+    names = unique([c.name for c in result.columns])
+    row = "{" + ", ".join(quote(n).replace("%", "%%") + ": %s" for n in names) + "}"
+    for chunk in filled_chunks(result):
+        cells = [texts(v, write, "null") for v, write in zip(zip(*chunk, strict=True), writers, strict=True)]
+        yield [row % cell for cell in zip(*cells, strict=True)]
 
 
 def json_writer(type_: DataType) -> Writer:

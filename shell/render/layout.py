@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from bergsql.engine.result import Result, Row
 
@@ -19,6 +20,10 @@ class View(NamedTuple):
     show_time: bool = True
     started: float = 0.0
     """When the statement was given, on the monotonic clock."""
+    null: str | None = None
+    """What NULL is shown as; None: each layout's own mark."""
+    terminal_width: int | None = None
+    """The columns of the terminal, where what is wider may be drawn vertically."""
 
     def seconds(self) -> float:
         return monotonic() - self.started
@@ -31,10 +36,39 @@ class Out(Protocol):
 
     def flush(self) -> None: ...
 
+    def binary(self) -> BinaryIO:
+        """The same place for bytes; flush before going from text to bytes."""
+
 
 Layout = Callable[[Result, Out, View], None]
 """Draws a result that has columns. It reads the chunks once and keeps no more of them than it needs: however many rows
 there are, memory stays flat. It leaves closing to the caller."""
+
+
+@contextmanager
+def severed_by_failure(sink: BinaryIO) -> Iterator[None]:
+    """When what runs inside fails, nothing more gets into ``sink``: no end that would make it look whole."""
+    try:
+        yield
+    except BaseException:
+        sink.close()
+        raise
+
+
+NULL = "<NULL>"
+"""What NULL is shown as in what people read, as Flink's client does."""
+
+
+def footer(rows: int, view: View | None) -> str:
+    """How many rows there were, and with a ``view`` that wants it the time."""
+    counted = "Empty set" if not rows else "1 row in set" if rows == 1 else f"{rows} rows in set"
+    return f"{counted} ({view.seconds():.2f} seconds)\n" if view and view.show_time else f"{counted}\n"
+
+
+def draw_script(result: Result, out: Out) -> None:
+    """Print lines of SQL as they are, so that they can be pasted back."""
+    out.write("".join(f"{row[0]}\n" for row in result.rows()))
+    out.flush()
 
 
 def filled_chunks(result: Result) -> Iterator[list[Row]]:

@@ -7,16 +7,19 @@ TABLE, EXPLAIN), as there.
 
 Widths need all rows, memory must not: after :data:`LOOK_AHEAD` rows the first are drawn and the rest streams, in
 columns that have the width of their type or of what was seen. A later cell that is still wider sticks out, uncut.
+
+At a prompt a query's table that is wider than the terminal is drawn vertically instead, if its first rows show it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from bergsql.engine.result import Column, Result, ResultKind, Row
 from bergsql.engine.sql.types import DataType, Kind
 from bergsql.shell.render.display import cut, escape, right, width
-from bergsql.shell.render.layout import Out, View, filled_chunks
+from bergsql.shell.render.layout import NULL, Out, View, draw_script, filled_chunks, footer
 from bergsql.shell.render.values import Writer, texts, value_writer
 
 LOOK_AHEAD = 10_000
@@ -27,7 +30,6 @@ LOOK_AHEAD_CELLS = 400_000
 UNBOUNDED = 100
 """The width of a column whose type has no widest text, when rows beyond the look-ahead come and the view allows it."""
 
-_NULL = "<NULL>"
 _WIDEST = {Kind.BOOLEAN: 6, Kind.TINYINT: 6, Kind.SMALLINT: 6, Kind.INT: 11, Kind.BIGINT: 20, Kind.DATE: 10}
 _WIDEST_CLOCK = {Kind.TIME: 8, Kind.TIMESTAMP: 19, Kind.TIMESTAMP_LTZ: 19}
 
@@ -38,19 +40,27 @@ Texts = list[list[str]]
 def draw(result: Result, out: Out, view: View) -> None:
     """Draw ``result`` with its borders and footer; a script is printed as it is, so that it can be pasted back."""
     if result.kind is ResultKind.SCRIPT:
-        out.write("".join(f"{row[0]}\n" for row in result.rows()))
-        out.flush()
+        draw_script(result, out)
         return
     table = _Table(result, view)
+    may_turn = view.terminal_width is not None and result.kind is ResultKind.ROWS
     chunks = filled_chunks(result)
     ahead: list[Texts] = []
+    rows: list[list[Row]] = []
     most = max(1, min(LOOK_AHEAD, LOOK_AHEAD_CELLS // max(1, len(result.columns))))
     for chunk in chunks:
         ahead.append(table.texts(chunk))
+        if may_turn:
+            rows.append(chunk)
         if table.rows > most:
             table.widen()
             break
-    if table.rows:
+    if table.rows and may_turn and table.width > (view.terminal_width or 0):
+        from bergsql.shell.render.vertical import draw_blocks
+
+        table.rows = draw_blocks(result.columns, chain(rows, chunks), out, view)
+    elif table.rows:
+        del rows
         border = "+".join(["", *("-" * (w + 2) for w in table.widths), ""]) + "\n"
         out.write(border + table.header() + border)
         for cells in ahead:
@@ -60,13 +70,8 @@ def draw(result: Result, out: Out, view: View) -> None:
             out.write(table.lines(table.texts(chunk)))
             out.flush()
         out.write(border)
-    out.write(_footer(table.rows, view if result.kind is ResultKind.ROWS else None))
+    out.write(footer(table.rows, view if result.kind is ResultKind.ROWS else None))
     out.flush()
-
-
-def _footer(rows: int, view: View | None) -> str:
-    counted = "Empty set" if not rows else "1 row in set" if rows == 1 else f"{rows} rows in set"
-    return f"{counted} ({view.seconds():.2f} seconds)\n" if view and view.show_time else f"{counted}\n"
 
 
 class _Table:
@@ -75,7 +80,7 @@ class _Table:
     def __init__(self, result: Result, view: View) -> None:
         query = result.kind is ResultKind.ROWS
         self._cap = max(view.max_width, 1) if query else None
-        self._null = _NULL if query else ""
+        self._null = (NULL if query else "") if view.null is None else view.null
         self._columns = result.columns
         self._keep_newlines = not query and len(result.columns) == 1
         self._writers: list[tuple[Writer, bool]] = [
@@ -111,6 +116,11 @@ class _Table:
         for i, column in enumerate(self._columns):
             bound = min(_widest(column) or UNBOUNDED, UNBOUNDED if self._cap is None else self._cap)
             self.widths[i] = max(self.widths[i], bound)
+
+    @property
+    def width(self) -> int:
+        """The columns that a line takes."""
+        return sum(size + 3 for size in self.widths) + 1
 
     def header(self) -> str:
         return f"| {' | '.join(map(right, self._names, self.widths))} |\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
 from time import monotonic
+from typing import BinaryIO
 from uuid import UUID
 
 import pytest
@@ -68,8 +69,15 @@ def rows(columns: tuple[Column, ...], values: list[Row]) -> Result:
     return Result(ResultKind.ROWS, columns, [values])
 
 
+class Text(io.StringIO):
+    """A place for text only."""
+
+    def binary(self) -> BinaryIO:
+        raise AssertionError("a format of text has no bytes")
+
+
 def drawn(result: Result, name: str = "tableau", **view: object) -> str:
-    out = io.StringIO()
+    out = Text()
     layout(name)(result, out, View(**{"max_width": 30, "show_time": False, **view}))  # type: ignore[arg-type]
     return out.getvalue()
 
@@ -247,14 +255,14 @@ def test_footers() -> None:
     columns = (Column("x", INT),)
     assert drawn(rows(columns, [])) == "Empty set\n"
     assert drawn(rows(columns, [(1,), (2,)])).endswith("+\n2 rows in set\n")
-    timed = io.StringIO()
+    timed = Text()
     tableau.draw(rows(columns, []), timed, View(max_width=30, started=monotonic() - 0.731))
     assert timed.getvalue() == "Empty set (0.73 seconds)\n"
 
 
 def test_tableau_beyond_the_look_ahead_streams_and_stays_aligned() -> None:
     drawn_after: list[int] = []
-    out = io.StringIO()
+    out = Text()
 
     def chunks() -> Iterable[list[Row]]:
         for first in range(0, 3 * tableau.LOOK_AHEAD, 1000):
