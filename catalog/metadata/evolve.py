@@ -28,6 +28,7 @@ from bergsql.catalog.metadata.types import (
     TimestampNsType,
     TimestampType,
     UnknownType,
+    children,
     walk,
 )
 
@@ -50,13 +51,14 @@ def add_column(
     """The schema with ``column`` in the struct ``parent`` (() is the table), at its end or ``after`` another.
 
     ``last_column_id`` is the table's; the column's own ids do not matter. ALREADY_EXISTS when the name is taken, also
-    but for its case; INVALID for a required column without an initial default.
+    but for its case; INVALID for a required column without an initial default, and inside the keys of a map.
     """
     path = ".".join((*parent, column.name))
     if column.required and column.initial_default is None:
         raise BergError(
             ErrorCode.INVALID,
             f"Cannot add the column '{path}' as NOT NULL: the rows that are there have no value for it.",
+            hint="In a table of format version 3 a DEFAULT gives them one.",
         )
     last = last_column_id
 
@@ -115,14 +117,45 @@ def rename_column(schema: Schema, path: Path, to: str, *, case_sensitive: bool =
 def change_type(
     schema: Schema, path: Path, to: IcebergType, format_version: int, *, case_sensitive: bool = True
 ) -> Schema:
-    """The schema with a column of a wider type; TYPE error unless every old value is one of the new type."""
+    """The schema with a column of a wider type; TYPE error unless every old value is one of the new type.
+
+    A nested type may only be what it is; the ids in ``to`` do not matter.
+    """
 
     def change(f: NestedField) -> NestedField:
+        if not f.type.is_primitive and not to.is_primitive:
+            if _same_shape(f.type, to):
+                return f
+            raise BergError(
+                ErrorCode.TYPE,
+                f"Cannot change the type of '{'.'.join(path)}' as a whole.",
+                hint=f"Add, drop and change its fields one by one, as in ALTER COLUMN {'.'.join(path)}.x TYPE bigint.",
+            )
         if not can_promote(f.type, to, format_version):
             raise BergError(ErrorCode.TYPE, f"Cannot change the type of '{'.'.join(path)}' from {f.type} to {to}.")
+        if isinstance(f.type, DateType) and f.type != to:
+            initial, write = _midnight(f.initial_default), _midnight(f.write_default)
+            return replace(f, type=to, initial_default=initial, write_default=write)
         return replace(f, type=to)
 
     return _change_field(schema, path, change, case_sensitive)
+
+
+def _same_shape(a: IcebergType, b: IcebergType) -> bool:
+    """Whether the two differ at most in the ids and comments of what is inside them."""
+    if a.is_primitive or b.is_primitive:
+        return a == b
+    mine, theirs = children(a), children(b)
+    return (
+        type(a) is type(b)
+        and [(f.name, f.required) for f in mine] == [(f.name, f.required) for f in theirs]
+        and all(_same_shape(f.type, g.type) for f, g in zip(mine, theirs, strict=True))
+    )
+
+
+def _midnight(date: str | None) -> str | None:
+    """The default of a date column as that of a timestamp column."""
+    return None if date is None else f"{date}T00:00:00"
 
 
 def can_promote(old: IcebergType, new: IcebergType, format_version: int) -> bool:
@@ -151,6 +184,21 @@ def set_nullable(schema: Schema, path: Path, *, case_sensitive: bool = True) -> 
     return _change_field(schema, path, change, case_sensitive)
 
 
+def set_required(schema: Schema, path: Path, *, case_sensitive: bool = True) -> Schema:
+    """The schema as it is, if the column is NOT NULL; INVALID otherwise: rows that are there may have NULL in it."""
+
+    def change(f: NestedField) -> NestedField:
+        if not f.required:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"Column '{'.'.join(path)}' cannot become NOT NULL: rows that are there may have NULL in it.",
+                hint="A column is NOT NULL from the start, or never: CREATE TABLE … AS makes a new table.",
+            )
+        return f
+
+    return _change_field(schema, path, change, case_sensitive)
+
+
 def set_doc(schema: Schema, path: Path, doc: str | None, *, case_sensitive: bool = True) -> Schema:
     """The schema with another comment on a column."""
     return _change_field(schema, path, lambda f: replace(f, doc=doc), case_sensitive)
@@ -170,6 +218,51 @@ def move_column(schema: Schema, path: Path, after: str, *, case_sensitive: bool 
         return _placed(fields[:i] + fields[i + 1 :], fields[i], after, case_sensitive)
 
     return _change(schema, path, move, case_sensitive)
+
+
+def replace_columns(
+    schema: Schema, columns: Sequence[NestedField], last_column_id: int, format_version: int, *, case_sensitive: bool
+) -> Schema:
+    """The schema with ``columns`` and no others. One that is there by its name keeps its id and its values.
+
+    TYPE when it has a type that its values do not have; INVALID for a new one that is NOT NULL, and when a column of
+    the key goes.
+    """
+    kept: list[str] = []
+    for wanted in columns:
+        found = next((f for f in schema.fields if _same_name(f.name, wanted.name, case_sensitive)), None)
+        if found is None:
+            schema = add_column(schema, wanted, last_column_id, case_sensitive=case_sensitive)
+            last_column_id = max(last_column_id, schema.highest_field_id)
+            kept.append(wanted.name)
+            continue
+        schema = change_type(schema, (found.name,), wanted.type, format_version)
+        schema = (set_required if wanted.required else set_nullable)(schema, (found.name,))
+        schema = set_doc(schema, (found.name,), wanted.doc)
+        if wanted.write_default is not None:
+            schema = set_write_default(schema, (found.name,), wanted.write_default)
+        kept.append(found.name)
+    for f in schema.fields:
+        if f.name not in kept:
+            schema = drop_column(schema, (f.name,))
+    by_name = {f.name: f for f in schema.fields}
+    return replace(schema, fields=tuple(by_name[name] for name in kept))
+
+
+def _same_name(a: str, b: str, case_sensitive: bool) -> bool:
+    return a == b or (not case_sensitive and a.casefold() == b.casefold())
+
+
+def field_at(schema: Schema, path: Path, *, case_sensitive: bool = True) -> NestedField:
+    """The column with this path; NOT_FOUND when there is none."""
+    found: list[NestedField] = []
+
+    def look(fields: _Fields, i: int) -> _Fields:
+        found.append(fields[i])
+        return fields
+
+    _change(schema, path, look, case_sensitive, keys_too=True)
+    return found[0]
 
 
 def set_identifier_fields(schema: Schema, paths: Sequence[Path], *, case_sensitive: bool = True) -> Schema:
@@ -195,8 +288,18 @@ def _change_field(
     return _change(schema, path, apply, case_sensitive)
 
 
-def _change(schema: Schema, path: Path, change: Callable[[_Fields, int], _Fields], case_sensitive: bool) -> Schema:
-    """The schema with ``change`` applied to the fields that the path's last part is among, and its index there."""
+def _change(
+    schema: Schema,
+    path: Path,
+    change: Callable[[_Fields, int], _Fields],
+    case_sensitive: bool,
+    *,
+    keys_too: bool = False,
+) -> Schema:
+    """The schema with ``change`` applied to the fields that the path's last part is among, and its index there.
+
+    INVALID inside the keys of a map, unless ``keys_too``: they are what tells its entries apart.
+    """
 
     def in_fields(fields: _Fields, rest: Path) -> _Fields:
         i = _index(fields, rest[0], case_sensitive, path)
@@ -214,6 +317,10 @@ def _change(schema: Schema, path: Path, change: Callable[[_Fields, int], _Fields
                 return replace(t, element=element.type, element_required=element.required)
             case MapType():
                 named = rest[0] in ("key", "value") or not isinstance(t.value, StructType)
+                if rest[0] == "key" and not keys_too:
+                    raise BergError(
+                        ErrorCode.INVALID, f"Cannot change '{'.'.join(path)}': the keys of a map stay as they are."
+                    )
                 changed = in_fields((t.key_field, t.value_field), rest if named else ("value", *rest))
                 key, value = _only(changed[:1], "key", path), _only(changed[1:], "value", path)
                 return replace(t, key=key.type, value=value.type, value_required=value.required)
@@ -226,6 +333,8 @@ def _change(schema: Schema, path: Path, change: Callable[[_Fields, int], _Fields
 def _only(fields: _Fields, name: str, path: Path) -> NestedField:
     if len(fields) != 1 or fields[0].name != name:
         raise BergError(ErrorCode.INVALID, f"'{'.'.join(path)}' cannot be dropped, renamed or moved.")
+    if fields[0].doc is not None or fields[0].write_default is not None:
+        raise BergError(ErrorCode.INVALID, f"'{'.'.join(path)}' has no comment and no default of its own.")
     return fields[0]
 
 

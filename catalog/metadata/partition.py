@@ -148,18 +148,25 @@ def build_spec(schema: Schema, items: Sequence[PartitionBy], *, case_sensitive: 
 
 
 def partition_source(schema: Schema, name: str, transform: Transform, *, case_sensitive: bool = True) -> NestedField:
-    """The column that a partition field is made from, checked: it exists, is primitive, and is in no list or map."""
+    """The column that a partition field is made from; :func:`transform_source` says what it must be."""
+    return transform_source(schema, name, transform, "partition", case_sensitive=case_sensitive)
+
+
+def transform_source(
+    schema: Schema, name: str, transform: Transform, use: str, *, case_sensitive: bool = True
+) -> NestedField:
+    """The column to partition or sort (``use``) by, checked: it exists, is primitive, and is in no list or map."""
     source = schema.find(name, case_sensitive)
     if source is None:
         hint = did_you_mean(name, schema.names)
-        raise BergError(ErrorCode.NOT_FOUND, f"Cannot find the partition column '{name}' in the table.", hint=hint)
+        raise BergError(ErrorCode.NOT_FOUND, f"Cannot find the {use} column '{name}' in the table.", hint=hint)
     if not source.type.is_primitive:
-        raise BergError(ErrorCode.INVALID, f"Cannot partition by '{name}': {source.type} is not a primitive type.")
+        raise BergError(ErrorCode.INVALID, f"Cannot {use} by '{name}': {source.type} is not a primitive type.")
     transform.check(source.type)
     parent = schema.parent_of(source.field_id)
     while parent is not None:
         if isinstance(parent.type, ListType | MapType):
-            raise BergError(ErrorCode.INVALID, f"Cannot partition by '{name}': it is inside a list or map.")
+            raise BergError(ErrorCode.INVALID, f"Cannot {use} by '{name}': it is inside a list or map.")
         parent = schema.parent_of(parent.field_id)
     return source
 

@@ -80,6 +80,8 @@ class _Draft:
     def add(self, change: AddField) -> None:
         schema = self.metadata.schema
         source = partition_source(schema, change.source, change.transform, case_sensitive=self.case_sensitive)
+        if self._brought_back(source.field_id, change):
+            return
         for live in [*self._live(), *self.added]:
             if live.source_id == source.field_id and live.transform == change.transform:
                 raise BergError(
@@ -100,6 +102,19 @@ class _Draft:
         self._make_room(new.name)
         check_name(new, [*self._live(), *self.added], schema)
         self.added.append(new)
+
+    def _brought_back(self, source_id: int, change: AddField) -> bool:
+        """Whether the field is one that these changes dropped: it stays where it is then, maybe with another name."""
+        for i, f in enumerate(self.fields):
+            if f.field_id in self.dropped and (f.source_id, f.transform) == (source_id, change.transform):
+                self.dropped.discard(f.field_id)
+                if change.name is not None and change.name != f.name:
+                    others = [g for g in [*self._live(), *self.added] if g.field_id != f.field_id]
+                    renamed = replace(f, name=change.name)
+                    check_name(renamed, others, self.metadata.schema)
+                    self.fields[i] = renamed
+                return True
+        return False
 
     def finish(self) -> PartitionSpec:
         kept: list[PartitionField] = []

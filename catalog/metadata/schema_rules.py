@@ -27,6 +27,7 @@ _SINCE_V3 = (TimestampNsType, TimestamptzNsType, UnknownType, VariantType, Geome
 def check_schema(schema: Schema, format_version: int) -> None:
     """Refuse repeated names and ids, types and defaults the format version lacks, and keys that are none."""
     _check_names(schema.fields, "")
+    check_full_names(schema)
     seen: set[int] = set()
     for f in walk(schema.fields):
         if f.field_id in seen:
@@ -44,8 +45,30 @@ def check_schema(schema: Schema, format_version: int) -> None:
                 ErrorCode.INVALID,
                 f"Column '{name}': a default needs format version 3, the table has {format_version}.",
             )
+    check_key(schema)
+
+
+def check_key(schema: Schema) -> None:
+    """Refuse a key with a column that cannot be part of one."""
     for field_id in schema.identifier_field_ids:
         _check_identifier(schema, field_id)
+
+
+def check_full_names(schema: Schema) -> None:
+    """Refuse a column `a.b` beside a struct a with a field b: the table format finds fields by their full names."""
+    name = ambiguous_name(schema)
+    if name is not None:
+        raise BergError(ErrorCode.INVALID, f"'{name}' is both a column and a field of a struct.")
+
+
+def ambiguous_name(schema: Schema) -> str | None:
+    """A full name that two fields have, if there is one."""
+    for f in walk(schema.fields):
+        name = schema.name_of(f.field_id) or f.name
+        found = schema.find(name)
+        if found is not None and found.field_id != f.field_id:
+            return name
+    return None
 
 
 def _check_names(fields: tuple[NestedField, ...], prefix: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bergsql.catalog.metadata.json_fields import JsonObject, corrupt, integers, object_list, optional, others, required
+from bergsql.catalog.metadata.partition import transform_source
+from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.transforms import Transform
 
 ASC = "asc"
@@ -77,3 +79,25 @@ class SortOrder:
 
 
 UNSORTED = SortOrder(0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class SortBy:
+    """One key of an order, as it is asked for: a transform of the column with a dotted name."""
+
+    source: str
+    transform: Transform
+    direction: str = ASC
+    null_order: str = NULLS_FIRST
+
+
+def build_order(schema: Schema, keys: Sequence[SortBy], *, case_sensitive: bool = True) -> SortOrder:
+    """The order by ``keys``, unsorted without any; its id does not matter.
+
+    Refuses unknown columns, those inside lists and maps, and types that the transform does not take.
+    """
+    fields = []
+    for key in keys:
+        source = transform_source(schema, key.source, key.transform, "sort", case_sensitive=case_sensitive)
+        fields.append(SortField(key.transform, source.field_id, key.direction, key.null_order))
+    return SortOrder(1 if fields else 0, tuple(fields))

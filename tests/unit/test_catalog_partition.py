@@ -142,7 +142,7 @@ def test_names_of_add_say_the_width() -> None:
     t = after(t, DropField("ts", DAY))
     t = after(t, AddField("ts", DAY, "dd"))
     assert described(t.spec)[-1] == "1004 dd day(4)"
-    assert [f.name for f in after(t, DropField("dd"), AddField("ts", DAY)).spec.fields][-1] == "ts_day"
+    assert [f.name for f in after(t, DropField("dd"), AddField("ts", DAY)).spec.fields][-1] == "dd"
 
 
 def test_a_spec_that_was_there_before_is_used_again() -> None:
