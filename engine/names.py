@@ -70,6 +70,19 @@ def named_table(session: Session, name: Name) -> TableName:
     return table_name(session, name.parts, name.span)
 
 
+def renamed_table(session: Session, old: TableName, to: Name) -> TableName:
+    """What ``RENAME TO`` names: a name without a database stays in the table's own, as in Flink and Spark.
+
+    :raises BergError: INVALID for a name in another catalog.
+    """
+    if len(to.parts) == 1:
+        return TableName(old.catalog, TableIdent(old.ident.namespace, to.parts[0]))
+    named = named_table(session, to)
+    if named.catalog is not old.catalog:
+        raise BergError(ErrorCode.INVALID, "A table cannot move to another catalog.", span=to.span)
+    return named
+
+
 def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
     """The table that ``name`` names, loaded.
 

@@ -1,36 +1,40 @@
-"""ALTER TABLE: properties, columns and partition fields, all the actions of a statement in one commit."""
+"""ALTER TABLE on Iceberg tables: all the actions of a statement in one commit, or none."""
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
-from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.catalog.metadata import evolve
+from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.changes import (
     AddPartitionSpec,
     AddSchema,
+    AddSortOrder,
     RemoveProperties,
     SetCurrentSchema,
+    SetDefaultSortOrder,
     SetDefaultSpec,
+    SetLocation,
     SetProperties,
     TableUpdate,
     UpgradeFormatVersion,
 )
 from bergsql.catalog.metadata.new_table import FORMAT_VERSION, check_not_reserved
+from bergsql.catalog.metadata.partition import PartitionSpec
 from bergsql.catalog.metadata.partition_evolve import AddField, DropField, SpecChange, evolve_spec
 from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.schema_rules import check_full_names
+from bergsql.catalog.metadata.sort import build_order
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import TransformKind
-from bergsql.catalog.metadata.types import NestedField
+from bergsql.engine.definitions import find
+from bergsql.engine.execute.alter_columns import SchemaChanger
 from bergsql.engine.execute.options import options_of
-from bergsql.engine.execute.table_definition import format_version_of, partition_by
-from bergsql.engine.names import load, named_table
+from bergsql.engine.execute.table_definition import format_version_of, partition_by, sort_by
+from bergsql.engine.names import load, named_table, renamed_table
 from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.type_names import to_iceberg
 from bergsql.engine.table.commit import commit_updates
 
 if TYPE_CHECKING:
@@ -39,109 +43,150 @@ if TYPE_CHECKING:
 
 def alter(session: Session, statement: st.AlterTable) -> Result:
     """Change a table. Nothing is changed when one of the actions cannot be."""
+    found = find(session, statement.name.parts, statement.name.span)
+    if found is not None and isinstance(found.definition, st.CreateTable):
+        from bergsql.engine.execute.alter_connector import alter_definition
+
+        return alter_definition(session, statement, found, found.definition)
     name = named_table(session, statement.name)
     if statement.if_exists and not name.catalog.table_exists(name.ident):
         return ok()
     name, table = load(session, statement.name)
     rename = next((a for a in statement.actions if isinstance(a, st.RenameTable)), None)
     if rename is not None:
-        to = named_table(session, rename.to)
-        if to.catalog is not name.catalog:
-            raise BergError(ErrorCode.INVALID, "A table cannot move to another catalog.", span=rename.to.span)
+        to = renamed_table(session, name, rename.to)
         try:
             name.catalog.rename_table(name.ident, to.ident)
         except BergError as error:
             raise error.at(statement.name.span) from None
         return ok()
-    case_sensitive = session.flavour is Flavour.FLINK
+    notes: list[str] = []
 
     def updates(current: LoadedTable) -> list[TableUpdate]:
-        return _updates(statement, current.metadata, case_sensitive)
+        change = _Change(session, statement, current.metadata)
+        notes[:] = change.notes
+        return change.updates()
 
     try:
         commit_updates(name.catalog, table, updates)
     except BergError as error:
         raise error.at(statement.name.span) from None
-    return ok()
+    return ok(*notes)
 
 
-def _updates(statement: st.AlterTable, metadata: TableMetadata, case_sensitive: bool) -> list[TableUpdate]:
-    """The updates that carry out the statement's actions on ``metadata``."""
-    out: list[TableUpdate] = []
-    schema = metadata.schema
-    spec_changes: list[SpecChange] = []
-    last_column_id = metadata.last_column_id
-    for action in statement.actions:
-        span = _span(action) or statement.name.span
-        try:
-            match action:
-                case st.SetProperties():
-                    out += _set_properties(action, metadata)
-                case st.UnsetProperties():
-                    out += _unset_properties(action, metadata)
-                case st.AddPartitionField():
-                    spec_changes.append(_add_field(action.transform))
-                case st.DropPartitionField():
-                    spec_changes.append(_drop_field(action))
-                case _:
-                    schema = _column_change(action, schema, last_column_id, metadata, case_sensitive)
-                    last_column_id = max(last_column_id, schema.highest_field_id)
-        except BergError as error:
-            raise error.at(span) from None
-    if not schema.same_columns(metadata.schema):
-        _check_partition_sources(metadata, schema)
-        out += [AddSchema(schema), SetCurrentSchema()]
-    if spec_changes:
-        try:
-            spec = evolve_spec(metadata, spec_changes, case_sensitive=case_sensitive)
-        except BergError as error:
-            spans = (_span(a) for a in statement.actions)
-            raise error.at(next(s for s in spans if s is not None)) from None
-        out += [AddPartitionSpec(spec), SetDefaultSpec()]
-    return out
+class _Change:
+    """The updates that carry out a statement's actions on a table that is ``metadata`` now."""
+
+    def __init__(self, session: Session, statement: st.AlterTable, metadata: TableMetadata) -> None:
+        self.metadata = metadata
+        self.flavour = session.flavour
+        self.schema = metadata.schema
+        self.notes: list[str] = []
+        self._out: list[TableUpdate] = []
+        self._spec_changes: list[SpecChange] = []
+        self._spec: PartitionSpec | None = None
+        columns = SchemaChanger(session, metadata)
+        last_column_id = metadata.last_column_id
+        for action in statement.actions:
+            try:
+                if not self._of_table(action):
+                    changed = columns.change(action, self.schema, last_column_id)
+                    _check_sources_stay(metadata, changed)
+                    check_full_names(changed)
+                    self.schema = changed
+                    last_column_id = max(last_column_id, changed.highest_field_id)
+            except BergError as error:
+                raise error.at(_span(action)) from None
+
+    def updates(self) -> list[TableUpdate]:
+        out = self._out
+        if not self.schema.same_columns(self.metadata.schema):
+            out += [AddSchema(self.schema), SetCurrentSchema()]
+        if self._spec is not None:
+            out += [AddPartitionSpec(self._spec), SetDefaultSpec()]
+        return out
+
+    def _change_spec(self, change: SpecChange) -> None:
+        self._spec_changes.append(change)
+        case_sensitive = self.flavour is Flavour.FLINK
+        self._spec = evolve_spec(self.metadata, self._spec_changes, case_sensitive=case_sensitive)
+
+    def _of_table(self, action: st.AlterAction) -> bool:
+        """Whether the action is on the table as a whole, which is taken up then."""
+        match action:
+            case st.SetProperties():
+                self._out += self._set_properties(action)
+            case st.UnsetProperties():
+                self._out += self._unset_properties(action)
+            case st.SetLocation():
+                self._out.append(SetLocation(action.location.rstrip("/")))
+            case st.AddPartitionField():
+                written = partition_by(action.transform)
+                self._change_spec(AddField(written.source, written.transform, written.name))
+            case st.DropPartitionField():
+                self._change_spec(_drop_field(action))
+            case st.SetWriteOrder():
+                self._out += self._write_order(action)
+            case st.Inapplicable() | st.SetWatermark() | st.DropWatermark():
+                raise _refusal(action)
+            case _:
+                return False
+        return True
+
+    def _set_properties(self, action: st.SetProperties) -> list[TableUpdate]:
+        properties, spans = options_of(action.options)
+        metadata = self.metadata
+        out: list[TableUpdate] = []
+        if FORMAT_VERSION in properties:
+            version = format_version_of(properties, spans, metadata.format_version)
+            if version < metadata.format_version:
+                raise BergError(
+                    ErrorCode.INVALID,
+                    f"A table of format version {metadata.format_version} cannot go back to {version}.",
+                    span=spans[FORMAT_VERSION],
+                )
+            if version > metadata.format_version:
+                out.append(UpgradeFormatVersion(version))
+            del properties[FORMAT_VERSION]
+        if self.flavour is Flavour.FLINK and "location" in properties:  # as Flink's catalog takes it
+            out.append(SetLocation(properties.pop("location").rstrip("/")))
+        for key, statement in _SET_OTHERWISE.items():
+            if key in properties:
+                raise BergError(
+                    ErrorCode.OPTION, f"'{key}' is not set among the properties.", span=spans[key], hint=statement
+                )
+        check_not_reserved(properties)
+        return [*out, SetProperties(properties)] if properties else out
+
+    def _unset_properties(self, action: st.UnsetProperties) -> list[TableUpdate]:
+        check_not_reserved(action.keys)
+        missing = [k for k in action.keys if k not in self.metadata.properties]
+        if not action.if_exists:
+            self.notes += [f"The table has no property '{k}': nothing changes there." for k in missing]
+        return [RemoveProperties(tuple(k for k in action.keys if k not in missing))]
+
+    def _write_order(self, action: st.SetWriteOrder) -> list[TableUpdate]:
+        keys = [sort_by(k) for k in action.order]
+        case_sensitive = self.flavour is Flavour.FLINK
+        for key, written in zip(keys, action.order, strict=True):
+            try:
+                build_order(self.schema, [key], case_sensitive=case_sensitive)
+            except BergError as error:
+                raise error.at(written.transform.span) from None
+        order = build_order(self.schema, keys, case_sensitive=case_sensitive)
+        out: list[TableUpdate] = [AddSortOrder(order), SetDefaultSortOrder()]
+        if action.distribution is not None:
+            out.append(SetProperties({"write.distribution-mode": action.distribution}))
+        return out
 
 
-def _span(action: st.AlterAction) -> Span | None:
-    """Where in the statement an action says what it changes."""
-    match action:
-        case st.AddColumn():
-            return action.column.span
-        case st.DropColumn() | st.RenameColumn() | st.DropPartitionField():
-            return action.span
-        case st.AddPartitionField():
-            return action.transform.span
-        case st.SetProperties():
-            return action.options[0].span if action.options else None
-        case _:
-            return None
-
-
-def _set_properties(action: st.SetProperties, metadata: TableMetadata) -> list[TableUpdate]:
-    properties, spans = options_of(action.options)
-    out: list[TableUpdate] = []
-    if FORMAT_VERSION in properties:
-        version = format_version_of(properties, spans, metadata.format_version)
-        if version < metadata.format_version:
-            raise BergError(
-                ErrorCode.INVALID,
-                f"A table of format version {metadata.format_version} cannot go back to {version}.",
-                span=spans[FORMAT_VERSION],
-            )
-        if version > metadata.format_version:
-            out.append(UpgradeFormatVersion(version))
-        del properties[FORMAT_VERSION]
-    check_not_reserved(properties)
-    return [*out, SetProperties(properties)] if properties else out
-
-
-def _unset_properties(action: st.UnsetProperties, metadata: TableMetadata) -> list[TableUpdate]:
-    check_not_reserved(action.keys)
-    return [RemoveProperties(tuple(k for k in action.keys if k in metadata.properties))]
-
-
-def _add_field(transform: st.Transform) -> AddField:
-    written = partition_by(transform)
-    return AddField(written.source, written.transform, written.name)
+_SET_OTHERWISE = {
+    "location": "ALTER TABLE … SET LOCATION '…'; moves a table.",
+    "sort-order": "ALTER TABLE … WRITE ORDERED BY …; sets it.",
+    "identifier-fields": "ALTER TABLE … SET IDENTIFIER FIELDS …; sets them.",
+    "provider": "Every table here is an Iceberg table.",
+}
+"""What other engines list among the properties and set by statements of their own."""
 
 
 def _drop_field(action: st.DropPartitionField) -> DropField:
@@ -151,63 +196,79 @@ def _drop_field(action: st.DropPartitionField) -> DropField:
     return DropField(written.source, written.transform)
 
 
-def _column_change(
-    action: st.AlterAction, schema: Schema, last_column_id: int, metadata: TableMetadata, case_sensitive: bool
-) -> Schema:
-    """The schema after one action on a column."""
+def _span(action: st.AlterAction) -> Span | None:
+    """Where in the statement an action says what it changes."""
     match action:
-        case st.AddColumn():
-            return _with_column(action, schema, last_column_id, metadata, case_sensitive)
-        case st.DropColumn():
-            if action.if_exists and schema.find(".".join(action.path), case_sensitive) is None:
-                return schema
-            return evolve.drop_column(schema, action.path, case_sensitive=case_sensitive)
-        case st.RenameColumn():
-            return evolve.rename_column(schema, action.path, action.to, case_sensitive=case_sensitive)
+        case st.AddColumn() | st.ModifyColumn():
+            return action.column.span
+        case st.AddPartitionField():
+            return action.transform.span
+        case st.SetProperties():
+            return action.options[0].span if action.options else None
+        case st.SetKey():
+            return action.key.span
+        case st.SetIdentifierFields() | st.DropIdentifierFields():
+            return action.fields[0].span
+        case st.SetWatermark():
+            return action.watermark.span
+        case st.UnsetProperties() | st.RenameTable():
+            return None
         case _:
-            raise not_supported(f"This action of ALTER TABLE ({type(action).__name__})")
+            span: Span | None = getattr(action, "span", None)
+            return span
 
 
-def _with_column(
-    action: st.AddColumn, schema: Schema, last_column_id: int, metadata: TableMetadata, case_sensitive: bool
-) -> Schema:
-    new = _new_column(action.column, metadata.format_version)
-    try:
-        return evolve.add_column(
-            schema, new, last_column_id, parent=action.path, after=action.after, case_sensitive=case_sensitive
-        )
-    except BergError as error:
-        has_parent = not action.path or schema.find(".".join(action.path), case_sensitive) is not None
-        # What is not found then is the column that it shall stand behind.
-        raise error.at(action.after_span if error.code is ErrorCode.NOT_FOUND and has_parent else None) from None
+_PARTITIONS = (
+    "The partitions of an Iceberg table follow from its rows: they are not {0}.",
+    "INSERT makes them, DELETE FROM … WHERE empties them, ADD PARTITION FIELD changes how new rows are partitioned.",
+)
+_OF_HIVE = (
+    "An Iceberg table has no {0}: its files' format is a property.",
+    "ALTER TABLE … SET ('write.format.default'='…')",
+)
+_DISTRIBUTION = (
+    "An Iceberg table has no distribution of its own.",
+    "ADD PARTITION FIELD bucket(n, column) makes buckets, WRITE DISTRIBUTED BY PARTITION says how rows are written.",
+)
+_REFUSALS = {
+    "ADD PARTITION": (_PARTITIONS[0].format("added"), _PARTITIONS[1]),
+    "DROP PARTITION": (_PARTITIONS[0].format("dropped"), _PARTITIONS[1]),
+    "RENAME PARTITION": (_PARTITIONS[0].format("renamed"), _PARTITIONS[1]),
+    "RECOVER PARTITIONS": (_PARTITIONS[0].format("looked for in folders"), _PARTITIONS[1]),
+    "PARTITION": (_PARTITIONS[0].format("changed one by one"), _PARTITIONS[1]),
+    "SET SERDE": (_OF_HIVE[0].format("SERDE"), _OF_HIVE[1]),
+    "SET SERDEPROPERTIES": (_OF_HIVE[0].format("SERDE"), _OF_HIVE[1]),
+    "SET FILEFORMAT": (_OF_HIVE[0].format("FILEFORMAT"), _OF_HIVE[1]),
+    "ADD DISTRIBUTION": _DISTRIBUTION,
+    "MODIFY DISTRIBUTION": _DISTRIBUTION,
+    "DROP DISTRIBUTION": _DISTRIBUTION,
+}
+"""By form: why an Iceberg table has no place for it, and what to do."""
 
 
-def _new_column(column: st.ColumnDef, format_version: int) -> NestedField:
-    if column.default is not None:
-        raise not_supported("DEFAULT of a column", column.span)
-    if column.computed is not None or column.metadata is not None:
-        raise BergError(
-            ErrorCode.INVALID,
-            f"Column '{column.name}' is not stored, and an Iceberg table has stored columns only.",
-            span=column.span,
-        )
-    ids = count(1)
-    return NestedField(
-        next(ids),
-        column.name,
-        to_iceberg(column.type, ids, format_version),
-        required=not column.nullable,
-        doc=column.comment,
+def _refusal(action: st.AlterAction) -> BergError:
+    if isinstance(action, st.Inapplicable):
+        message, hint = _REFUSALS[action.form]
+        return BergError(ErrorCode.INVALID, message, span=action.span, hint=hint)
+    return BergError(
+        ErrorCode.INVALID,
+        "An Iceberg table has no watermark.",
+        span=_span(action),
+        hint="Name it where the table is read: the option 'watermark-column'.",
     )
 
 
-def _check_partition_sources(metadata: TableMetadata, schema: Schema) -> None:
-    """Refuse to drop a column that the table is partitioned by: other engines could no longer read it."""
-    for part in metadata.spec.fields:
-        if part.transform.kind is not TransformKind.VOID and schema.field(part.source_id) is None:
-            column = metadata.schema.name_of(part.source_id)
+def _check_sources_stay(metadata: TableMetadata, schema: Schema) -> None:
+    """Refuse to drop a column that the table is partitioned or sorted by: other engines could no longer read it."""
+    uses = [
+        (f.source_id, "partitioned", f"ALTER TABLE … DROP PARTITION FIELD {f.name}; first.")
+        for f in metadata.spec.fields
+        if f.transform.kind is not TransformKind.VOID
+    ]
+    uses += [(f.source_id, "sorted", "ALTER TABLE … WRITE UNORDERED; first.") for f in metadata.sort_order.fields]
+    for source_id, how, hint in uses:
+        if schema.field(source_id) is None:
+            column = metadata.schema.name_of(source_id)
             raise BergError(
-                ErrorCode.INVALID,
-                f"Column '{column}' cannot be dropped: the table is partitioned by it.",
-                hint=f"ALTER TABLE … DROP PARTITION FIELD {part.name}; first.",
+                ErrorCode.INVALID, f"Column '{column}' cannot be dropped: the table is {how} by it.", hint=hint
             )

@@ -28,6 +28,7 @@ from bergsql.engine.table.commit import commit_updates
 from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.types import IcebergType
     from bergsql.engine.session import Session
 
 
@@ -129,9 +130,16 @@ def _declared(
         return _like(session, statement, statement.like, properties, spans)
     if not statement.columns and not any(p.column for p in statement.partitioning):
         raise BergError(ErrorCode.INVALID, "The table has no columns.", hint="List them, or add AS SELECT … .")
-    schema = declared_schema(statement, version)
+    schema = declared_schema(statement, version, lambda column, type_: _default(session, column, type_, version))
     spec = declared_spec(schema, statement.partitioning, statement.flavour)
     return _with_options(statement, Definition(schema, spec, properties, statement.location, version))
+
+
+def _default(session: Session, column: st.ColumnDef, type_: IcebergType, format_version: int) -> object:
+    from bergsql.engine.execute.defaults import default_of
+
+    assert column.default is not None
+    return default_of(session, column.default, type_, format_version, column.name)
 
 
 def _with_options(statement: st.CreateTable, definition: Definition) -> Definition:

@@ -9,6 +9,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.definitions import Found, View, find
+from bergsql.engine.execute.default_text import default_sql
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.query import plan_query
 from bergsql.engine.plan.relations import ViewRelation
@@ -31,6 +32,7 @@ from bergsql.engine.sql.types import BOOLEAN, STRING
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.partition import PartitionSpec
     from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.sort import SortOrder
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.session import Session
 
@@ -53,7 +55,7 @@ def describe(session: Session, statement: st.Describe) -> Result:
             flink_name(from_iceberg(f.type)),
             not f.required,
             f"PRI({', '.join(keys)})" if f.name in keys else None,
-            None,
+            None if f.write_default is None else f"DEFAULT {default_sql(f, Flavour.FLINK)}",
             None,
             f.doc,
         )
@@ -100,6 +102,10 @@ def _describe_spark(metadata: TableMetadata) -> Result:
         rows += [("", "", ""), ("# Partitioning", "", "")]
         parts = partition_terms(metadata.schema, metadata.spec, Flavour.SPARK)
         rows += [(f"Part {i}", term, "") for i, term in enumerate(parts)]
+    defaults = [f for f in metadata.schema.fields if f.write_default is not None]
+    if defaults:
+        rows += [("", "", ""), ("# Column Default Values", "", "")]
+        rows += [(f.name, spark_name(from_iceberg(f.type)), default_sql(f, Flavour.SPARK)) for f in defaults]
     return listing(("col_name", "data_type", "comment"), rows)
 
 
@@ -120,6 +126,25 @@ def partition_terms(schema: Schema, spec: PartitionSpec, flavour: Flavour) -> li
             case kind:
                 terms.append(f"{kind}s({column})")
     return terms
+
+
+def order_text(schema: Schema, order: SortOrder) -> str:
+    """A sort order as Spark lists it among the properties: ``id DESC NULLS LAST, truncate(s, 2) ASC NULLS FIRST``."""
+    keys = []
+    for key in order.fields:
+        column = ".".join(map(spark_identifier, _path(schema, key.source_id)))
+        transform = key.transform
+        match transform.kind:
+            case TransformKind.IDENTITY:
+                term = column
+            case TransformKind.BUCKET:
+                term = f"bucket({transform.width}, {column})"
+            case TransformKind.TRUNCATE:
+                term = f"truncate({column}, {transform.width})"
+            case kind:
+                term = f"{kind}s({column})"
+        keys.append(f"{term} {key.direction.upper()} {key.null_order.upper().replace('-', ' ')}")
+    return ", ".join(keys)
 
 
 def _path(schema: Schema, field_id: int) -> list[str]:
@@ -164,6 +189,7 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
     for f in schema.fields:
         line = f"  {flink_identifier(f.name)} {flink_create_name(from_iceberg(f.type))}"
         line += " NOT NULL" if f.required else ""
+        line += f" DEFAULT {default_sql(f, Flavour.FLINK)}" if f.write_default is not None else ""
         line += f" COMMENT {flink_text(f.doc)}" if f.doc else ""
         lines.append(line)
     if schema.identifier_names:
@@ -177,6 +203,8 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
     if terms:
         out += f"PARTITIONED BY ({', '.join(terms)})\n"
     properties["format-version"] = str(metadata.format_version)
+    if not metadata.sort_order.is_unsorted:
+        properties["sort-order"] = order_text(metadata.schema, metadata.sort_order)
     return out + "WITH (\n" + _pairs(properties, flink_text) + "\n)\n"
 
 
@@ -185,6 +213,7 @@ def _create_spark(name: TableName, metadata: TableMetadata) -> str:
     for f in metadata.schema.fields:
         line = f"  {spark_identifier(f.name)} {spark_create_name(from_iceberg(f.type))}"
         line += " NOT NULL" if f.required else ""
+        line += f" DEFAULT {default_sql(f, Flavour.SPARK)}" if f.write_default is not None else ""
         line += f" COMMENT {spark_text(f.doc)}" if f.doc else ""
         lines.append(line)
     out = f"CREATE TABLE {'.'.join(map(spark_identifier, name.parts))} (\n" + ",\n".join(lines) + ")\nUSING iceberg\n"
@@ -207,10 +236,11 @@ def _shown_properties(metadata: TableMetadata) -> dict[str, str]:
     """A table's properties and what Spark lists with them."""
     file_format = metadata.properties.get("write.format.default", "parquet")
     snapshot = metadata.current_snapshot_id
-    key = metadata.schema.identifier_names
+    key, order = metadata.schema.identifier_names, metadata.sort_order
     return {
         **{k: v for k, v in metadata.properties.items() if k != "comment"},  # which has a place of its own
         **({"identifier-fields": f"[{','.join(key)}]"} if key else {}),
+        **({} if order.is_unsorted else {"sort-order": order_text(metadata.schema, order)}),
         "current-snapshot-id": "none" if snapshot is None else str(snapshot),
         "format": f"iceberg/{file_format}",
         "format-version": str(metadata.format_version),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.duck import duckdb
+from bergsql.engine.execute.default_word import with_defaults
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
@@ -22,12 +23,13 @@ from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.sql.type_names import duckdb_name, flink_name, from_iceberg, spark_name
+from bergsql.engine.sql.type_names import flink_name, from_iceberg, spark_name
 from bergsql.engine.sql.types import NULL, DataType
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
 from bergsql.engine.table.producer import Producer
+from bergsql.engine.table.projection import literal_sql
 from bergsql.engine.table.writer import Written, write_rows
 
 if TYPE_CHECKING:
@@ -163,7 +165,7 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
     schema = table.metadata.schema
     static_sql = _static_values(session, statement, table)
     targets = _target_columns(session, statement, schema, static_sql, name)
-    plan = plan_query(statement.query, relations)
+    plan = plan_query(with_defaults(statement.query, targets), relations)
     sources = plan.columns
     static = _evaluated(session, static_sql, plan)
     _check_arity(statement, targets, sources, name)
@@ -187,14 +189,13 @@ def stored(session: Session, plan: QueryPlan, schema: Schema) -> Assigned:
 def _stored_sql(
     session: Session, plan: QueryPlan, schema: Schema, targets: Sequence[NestedField], given: Mapping[str, str]
 ) -> str:
-    """The table's columns in order: ``targets`` from the query's, ``given`` as they are, the rest NULL."""
+    """The table's columns in order: ``targets`` from the query's, ``given`` as they are, the rest their defaults."""
     context = Context(Planner(SessionRelations(session)), Scope(session.flavour), "a stored column")
     values = dict(given)
     for i, (target, source) in enumerate(zip(targets, plan.columns, strict=True)):
         values[target.name] = assign(f"c{i}", source.type, from_iceberg(target.type), context)
     items = [
-        f"{values.get(f.name, f'CAST(NULL AS {duckdb_name(from_iceberg(f.type))})')} AS {identifier(f.name)}"
-        for f in schema.fields
+        f"{values.get(f.name) or literal_sql(f.type, f.write_default)} AS {identifier(f.name)}" for f in schema.fields
     ]
     columns = ", ".join(f"c{i}" for i in range(len(plan.columns)))
     return f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})"
@@ -259,7 +260,7 @@ def _target_columns(
         if field in targets or field.name in static:
             raise BergError(ErrorCode.INVALID, f"Column '{column}' gets two values.", span=span)
         targets.append(field)
-    missing = [f for f in open_columns if f not in targets]
+    missing = [f for f in open_columns if f not in targets and f.write_default is None]
     required = [f.name for f in missing if f.required]
     if missing and (required or session.flavour is Flavour.SPARK):
         first = required[0] if required else missing[0].name

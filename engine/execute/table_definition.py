@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from bergsql.catalog.base import LoadedTable
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.metadata.changes import TableUpdate, UpgradeFormatVersion
 from bergsql.catalog.metadata.new_table import (
     FORMAT_VERSION,
@@ -17,7 +18,8 @@ from bergsql.catalog.metadata.new_table import (
 )
 from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
 from bergsql.catalog.metadata.schema import Schema
-from bergsql.catalog.metadata.sort import UNSORTED
+from bergsql.catalog.metadata.schema_rules import ambiguous_name, check_full_names
+from bergsql.catalog.metadata.sort import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortBy
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import Transform, TransformKind, bucket, truncate
 from bergsql.catalog.metadata.types import IcebergType, NestedField
@@ -54,8 +56,10 @@ class Definition:
         ]
 
 
-def declared_schema(statement: st.CreateTable, format_version: int) -> Schema:
-    """The schema that the column list declares, key included.
+def declared_schema(
+    statement: st.CreateTable, format_version: int, default: Callable[[st.ColumnDef, IcebergType], Any]
+) -> Schema:
+    """The schema that the column list declares, key included; ``default`` gives the JSON of a column's DEFAULT.
 
     :raises BergError: at the column that an Iceberg table cannot have.
     """
@@ -68,23 +72,34 @@ def declared_schema(statement: st.CreateTable, format_version: int) -> Schema:
             hint="Name it where the table is read: the option 'watermark-column'.",
         )
     for column in columns:
-        _check_column(column)
+        check_stored(column)
     _check_names(columns)
     key = _key_names(statement, columns)
     ids = count(1)
-    fields = tuple(
-        NestedField(
-            next(ids),
-            column.name,
-            _iceberg_type(column, ids, format_version),
-            required=not column.nullable or column.name in key,
-            doc=column.comment,
-        )
-        for column in columns
-    )
+    fields = tuple(_declared_field(column, ids, format_version, key, default) for column in columns)
     schema = Schema(0, fields, tuple(f.field_id for f in fields if f.name in key))
     _check_full_names(schema, {c.name: c.span for c in columns})
     return schema
+
+
+def _declared_field(
+    column: st.ColumnDef,
+    ids: Iterator[int],
+    format_version: int,
+    key: Sequence[str],
+    default: Callable[[st.ColumnDef, IcebergType], Any],
+) -> NestedField:
+    field_id = next(ids)
+    type_ = _iceberg_type(column, ids, format_version)
+    # No row is older than the column, so that there is no initial default (spec, "Default values").
+    return NestedField(
+        field_id,
+        column.name,
+        type_,
+        required=not column.nullable or column.name in key,
+        doc=column.comment,
+        write_default=None if column.default is None else default(column, type_),
+    )
 
 
 def _iceberg_type(column: st.ColumnDef, ids: Iterator[int], format_version: int) -> IcebergType:
@@ -94,7 +109,8 @@ def _iceberg_type(column: st.ColumnDef, ids: Iterator[int], format_version: int)
         raise error.at(column.span) from None
 
 
-def _check_column(column: st.ColumnDef) -> None:
+def check_stored(column: st.ColumnDef) -> None:
+    """Refuse a column that is computed or holds what a connector knows: an Iceberg table has neither."""
     if column.computed is not None:
         raise BergError(
             ErrorCode.INVALID,
@@ -108,8 +124,6 @@ def _check_column(column: st.ColumnDef) -> None:
             f"Column '{column.name}' is a metadata column, which only connector tables have.",
             span=column.span,
         )
-    if column.default is not None:
-        raise not_supported("DEFAULT of a column", column.span)
 
 
 def _check_names(columns: Sequence[st.ColumnDef]) -> None:
@@ -130,14 +144,10 @@ def _check_names(columns: Sequence[st.ColumnDef]) -> None:
 
 
 def _check_full_names(schema: Schema, spans: Mapping[str, Span]) -> None:
-    """Refuse a column `a.b` beside a struct a with a field b: the table format finds fields by their full names."""
-    for field_id in range(1, schema.highest_field_id + 1):
-        name = schema.name_of(field_id) or ""
-        found = schema.find(name)
-        if found is not None and found.field_id != field_id:
-            raise BergError(
-                ErrorCode.INVALID, f"'{name}' is both a column and a field of a struct.", span=spans.get(name)
-            )
+    try:
+        check_full_names(schema)
+    except BergError as error:
+        raise error.at(spans.get(ambiguous_name(schema) or "")) from None
 
 
 def check_connector_columns(statement: st.CreateTable) -> None:
@@ -145,6 +155,18 @@ def check_connector_columns(statement: st.CreateTable) -> None:
     _check_names(statement.columns)
     if statement.like is None:
         _key_names(statement, statement.columns)
+
+
+def check_not_enforced(key: st.PrimaryKey) -> None:
+    """Refuse a key that is to be checked whenever rows are written."""
+    if key.enforced:
+        raise BergError(
+            ErrorCode.INVALID,
+            "A PRIMARY KEY cannot be ENFORCED: bergsql does not own the table, other engines write to it without "
+            "checking the key.",
+            span=key.span,
+            hint="PRIMARY KEY (…) NOT ENFORCED declares the key without checking it.",
+        )
 
 
 def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tuple[str, ...]:
@@ -155,14 +177,7 @@ def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tu
     key = statement.primary_key
     if key is None:
         return ()
-    if key.enforced:
-        raise BergError(
-            ErrorCode.INVALID,
-            "A PRIMARY KEY cannot be ENFORCED: bergsql does not own the table, other engines write to it without "
-            "checking the key.",
-            span=key.span,
-            hint="PRIMARY KEY (…) NOT ENFORCED declares the key without checking it.",
-        )
+    check_not_enforced(key)
     by_name = {c.name: c for c in columns}
     for name in key.columns:
         if name not in by_name:
@@ -229,6 +244,17 @@ def partition_by(written: st.Transform) -> PartitionBy:
     except BergError as error:
         raise error.at(written.span) from None
     return PartitionBy(written.column, transform, written.alias)
+
+
+def sort_by(written: st.OrderBy) -> SortBy:
+    """A key of WRITE ORDERED BY, as the table format's."""
+    made = partition_by(written.transform)
+    return SortBy(
+        made.source,
+        made.transform,
+        DESC if written.descending else ASC,
+        NULLS_LAST if written.nulls_last else NULLS_FIRST,
+    )
 
 
 def format_version_of(properties: Mapping[str, str], spans: Mapping[str, Span], default: int) -> int:

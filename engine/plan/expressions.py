@@ -49,6 +49,7 @@ BINARY = {
 HANDLERS = {
     "Literal": "literals.bind_literal",
     "Null": "literals.bind_null",
+    "Placeholder": "literals.bind_known",
     "Boolean": "literals.bind_boolean",
     "HexString": "typed_literals.bind_hex",
     "Interval": "intervals.bind_interval",

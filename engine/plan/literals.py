@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS, decimal, integer_literal_type
 from bergsql.engine.plan.context import Context
@@ -100,3 +100,11 @@ def bind_boolean(node: exp.Expr, context: Context) -> Bound:  # noqa: ARG001
     from bergsql.engine.plan.constants import constant
 
     return constant(bool(node.this), BOOLEAN)
+
+
+def bind_known(node: exp.Expr, _: Context) -> Bound:
+    """A value that was bound before the query: DEFAULT in the rows of an INSERT. A ``?`` is none."""
+    known = node.meta.get("bound")
+    if not isinstance(known, Bound):
+        raise not_supported("The expression ?", span_of(node))
+    return known

@@ -302,3 +302,85 @@ def test_partition_fields() -> None:
     assert by.name == "years(ts)"
     assert by.transform is not None
     assert (by.transform.name, by.transform.column) == ("year", "ts")
+
+
+def test_alter_column() -> None:
+    first, second = actions("ALTER TABLE t ALTER COLUMN a.b TYPE BIGINT COMMENT 'x' AFTER c, d SET DEFAULT 1 + 1")
+    assert isinstance(first, st.ChangeColumn)
+    assert (first.path, first.comment, first.after, first.to) == (("a", "b"), "x", "c", None)
+    assert first.type is not None
+    assert isinstance(second, st.ChangeColumn)
+    assert second.default is not None
+    assert second.default.text == "1 + 1"
+    for sql, nullable in (("SET NOT NULL", False), ("DROP NOT NULL", True)):
+        (change,) = actions(f"ALTER TABLE t ALTER a {sql}")
+        assert isinstance(change, st.ChangeColumn)
+        assert change.nullable is nullable
+
+
+@pytest.mark.parametrize(
+    ("sql", "path", "to"),
+    [
+        ("CHANGE COLUMN a b BIGINT COMMENT 'x' AFTER c", ("a",), "b"),
+        ("CHANGE a.x x BIGINT", ("a", "x"), "x"),
+        ("CHANGE COLUMN a TYPE BIGINT", ("a",), None),
+        ("CHANGE type type INT", ("type",), None),
+        ("ALTER type TYPE INT", ("type",), None),
+    ],
+)
+def test_change_column(sql: str, path: tuple[str, ...], to: str | None) -> None:
+    (change,) = actions(f"ALTER TABLE t {sql}")
+    assert isinstance(change, st.ChangeColumn)
+    assert (change.path, change.to) == (path, to)
+    assert change.type is not None
+
+
+def test_modify_and_its_constraints() -> None:
+    column, key, mark = actions(
+        "ALTER TABLE t MODIFY (a STRING FIRST, CONSTRAINT pk PRIMARY KEY (a) NOT ENFORCED, WATERMARK FOR ts AS ts)"
+    )
+    assert isinstance(column, st.ModifyColumn)
+    assert (column.column.name, column.after) == ("a", "")
+    assert isinstance(key, st.SetKey)
+    assert (key.key.columns, key.key.constraint, key.modify) == (("a",), "pk", True)
+    assert isinstance(mark, st.SetWatermark)
+    assert mark.modify
+    (added, inline) = actions("ALTER TABLE t ADD a INT AFTER b NOT NULL COMMENT 'c' PRIMARY KEY NOT ENFORCED")
+    assert isinstance(added, st.AddColumn)
+    assert (added.after, added.column.nullable, added.column.comment) == ("b", False, "c")
+    assert isinstance(inline, st.SetKey)
+
+
+@pytest.mark.parametrize(
+    ("sql", "keys", "distribution"),
+    [
+        ("ORDERED BY a DESC, bucket(2, b)", [(True, True), (False, False)], "range"),
+        ("LOCALLY ORDERED BY (a NULLS LAST, b DESC NULLS FIRST)", [(False, True), (True, False)], None),
+        ("LOCALLY ORDERED BY a DISTRIBUTED BY PARTITION", [(False, False)], "hash"),
+        ("DISTRIBUTED BY PARTITION UNORDERED", [], "hash"),
+        ("UNORDERED", [], "none"),
+    ],
+)
+def test_write_order(sql: str, keys: list[tuple[bool, bool]], distribution: str | None) -> None:
+    (action,) = actions(f"ALTER TABLE t WRITE {sql}")
+    assert isinstance(action, st.SetWriteOrder)
+    assert [(k.descending, k.nulls_last) for k in action.order] == keys
+    assert action.distribution == distribution
+
+
+@pytest.mark.parametrize(
+    ("sql", "form", "words"),
+    [
+        ("ADD IF NOT EXISTS PARTITION (a='b') LOCATION '/x'", "ADD PARTITION", "ADD IF NOT EXISTS PARTITION"),
+        ("PARTITION (a='b') RENAME TO PARTITION (a='c')", "PARTITION", "PARTITION"),
+        ("RECOVER PARTITIONS", "RECOVER PARTITIONS", "RECOVER PARTITIONS"),
+        ("DROP DISTRIBUTION", "DROP DISTRIBUTION", "DROP DISTRIBUTION"),
+        ("SET SERDE 'x' WITH SERDEPROPERTIES ('a'='b')", "SET SERDE", "SET SERDE"),
+    ],
+)
+def test_what_an_iceberg_table_has_no_place_for(sql: str, form: str, words: str) -> None:
+    text = f"ALTER TABLE t {sql}"
+    (action,) = actions(text)
+    assert isinstance(action, st.Inapplicable)
+    assert action.form == form
+    assert text[action.span.start : action.span.end] == words

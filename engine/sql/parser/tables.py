@@ -213,8 +213,7 @@ def at_constraint(cursor: Cursor) -> bool:
 def primary_key(cursor: Cursor) -> PrimaryKey:
     """``[CONSTRAINT name] PRIMARY KEY (columns) [NOT] ENFORCED``."""
     start = cursor.token.start
-    if cursor.accept("CONSTRAINT"):
-        cursor.identifier("the name of the constraint")
+    called = cursor.identifier("the name of the constraint")[0] if cursor.accept("CONSTRAINT") else None
     kind = cursor.token
     if kind.key != "PRIMARY":
         what = "FOREIGN KEY" if kind.key == "FOREIGN" else kind.key
@@ -222,17 +221,17 @@ def primary_key(cursor: Cursor) -> PrimaryKey:
     cursor.expect("PRIMARY", "KEY")
     named = cursor.list_of(lambda: cursor.identifier("a column's name"))
     names = Span(named[0][1].start, named[-1][1].end)
-    return _enforced(cursor, tuple(name for name, _ in named), names, cursor.span_from(start))
+    return _enforced(cursor, tuple(name for name, _ in named), names, cursor.span_from(start), called)
 
 
-def _enforced(cursor: Cursor, columns: tuple[str, ...], names: Span, whole: Span) -> PrimaryKey:
+def _enforced(cursor: Cursor, columns: tuple[str, ...], names: Span, whole: Span, called: str | None) -> PrimaryKey:
     """The key with the span that an error about it would point at: ENFORCED, or where that is only implied, the key."""
     if cursor.accept("NOT"):
         cursor.expect("ENFORCED")
-        return PrimaryKey(columns, names)
+        return PrimaryKey(columns, names, constraint=called)
     if cursor.at("ENFORCED"):
         whole = cursor.advance().span
-    return PrimaryKey(columns, whole, enforced=True)
+    return PrimaryKey(columns, whole, enforced=True, constraint=called)
 
 
 def watermark(cursor: Cursor) -> Watermark:
@@ -268,10 +267,13 @@ def column(
     if kind.kind in INTERVALS:
         span = cursor.span_from(at)
         raise BergError(ErrorCode.TYPE, f"A column cannot be of type {cursor.text[span.start : span.end]}.", span=span)
-    return _column_rest(cursor, name, span, kind, keys)
+    return column_options(cursor, name, span, kind, keys)
 
 
-def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: list[PrimaryKey] | None) -> ColumnDef:
+def column_options(
+    cursor: Cursor, name: str, span: Span, kind: DataType, keys: list[PrimaryKey] | None = None
+) -> ColumnDef:
+    """What stands behind a column's type, if anything: ``[NOT] NULL``, COMMENT, DEFAULT, METADATA, a key."""
     nullable, comment, metadata = True, None, None
     default: Expression | None = None
     virtual = False
@@ -300,12 +302,13 @@ def _column_rest(cursor: Cursor, name: str, span: Span, kind: DataType, keys: li
 def _inline_key(cursor: Cursor, name: str, span: Span, keys: list[PrimaryKey] | None) -> None:
     """``[CONSTRAINT c] PRIMARY KEY [NOT] ENFORCED`` behind a column."""
     start = cursor.token.start
-    if cursor.accept("CONSTRAINT"):
-        cursor.identifier("the name of the constraint")
+    called = cursor.identifier("the name of the constraint")[0] if cursor.accept("CONSTRAINT") else None
     cursor.expect("PRIMARY", "KEY")
-    key = _enforced(cursor, (name,), span, cursor.span_from(start))
+    key = _enforced(cursor, (name,), span, cursor.span_from(start), called)
     if keys is None:
-        raise UnsupportedForm("ALTER TABLE … ADD PRIMARY KEY", key.span)
+        raise cursor.error(
+            "A primary key has no place here.", key.span, "PRIMARY KEY (…) NOT ENFORCED names its columns."
+        )
     keys.append(key)
 
 

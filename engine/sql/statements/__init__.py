@@ -17,11 +17,24 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.alter import AddPartitionField as AddPartitionField
     from bergsql.engine.sql.statements.alter import AlterAction as AlterAction
     from bergsql.engine.sql.statements.alter import AlterTable as AlterTable
+    from bergsql.engine.sql.statements.alter import ChangeColumn as ChangeColumn
     from bergsql.engine.sql.statements.alter import DropColumn as DropColumn
+    from bergsql.engine.sql.statements.alter import DropIdentifierFields as DropIdentifierFields
+    from bergsql.engine.sql.statements.alter import DropKey as DropKey
     from bergsql.engine.sql.statements.alter import DropPartitionField as DropPartitionField
+    from bergsql.engine.sql.statements.alter import DropWatermark as DropWatermark
+    from bergsql.engine.sql.statements.alter import Inapplicable as Inapplicable
+    from bergsql.engine.sql.statements.alter import ModifyColumn as ModifyColumn
+    from bergsql.engine.sql.statements.alter import OrderBy as OrderBy
     from bergsql.engine.sql.statements.alter import RenameColumn as RenameColumn
     from bergsql.engine.sql.statements.alter import RenameTable as RenameTable
+    from bergsql.engine.sql.statements.alter import ReplaceColumns as ReplaceColumns
+    from bergsql.engine.sql.statements.alter import SetIdentifierFields as SetIdentifierFields
+    from bergsql.engine.sql.statements.alter import SetKey as SetKey
+    from bergsql.engine.sql.statements.alter import SetLocation as SetLocation
     from bergsql.engine.sql.statements.alter import SetProperties as SetProperties
+    from bergsql.engine.sql.statements.alter import SetWatermark as SetWatermark
+    from bergsql.engine.sql.statements.alter import SetWriteOrder as SetWriteOrder
     from bergsql.engine.sql.statements.alter import UnsetProperties as UnsetProperties
     from bergsql.engine.sql.statements.base import Expression as Expression
     from bergsql.engine.sql.statements.base import Name as Name
@@ -77,8 +90,10 @@ _FAMILIES = {
         "Describe ShowCreateTable ShowTableProperties"
     ),
     "alter": (
-        "AlterAction SetProperties UnsetProperties RenameTable AddColumn DropColumn RenameColumn "
-        "AddPartitionField DropPartitionField AlterTable"
+        "AlterAction SetProperties UnsetProperties SetLocation RenameTable Inapplicable AddColumn DropColumn "
+        "RenameColumn ChangeColumn ModifyColumn ReplaceColumns SetKey DropKey SetIdentifierFields "
+        "DropIdentifierFields SetWatermark DropWatermark AddPartitionField DropPartitionField OrderBy "
+        "SetWriteOrder AlterTable"
     ),
     "queries": "Select",
     "explain": "Explain",

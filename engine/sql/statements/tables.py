@@ -40,6 +40,8 @@ class PrimaryKey:
     span: Span
     enforced: bool = False
     """True also when the constraint says neither: that means ENFORCED."""
+    constraint: str | None = None
+    """The name that CONSTRAINT gives it."""
 
 
 @dataclass(frozen=True, slots=True)
