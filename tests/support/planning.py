@@ -139,7 +139,7 @@ def iceberg_tables(folder: Path, flavour: Flavour, **declared: str) -> Tables:
     for name, columns in declared.items():
         statement: Any = parse(f"CREATE TABLE {name} ({columns})", flavour)
         ident = TableIdent(("db",), name)
-        schema = declared_schema(statement, 2)
+        schema = declared_schema(statement, 2, lambda *_: None)
         location = catalog.default_table_location(ident)
         table = catalog.create_table(ident, new_table_metadata(schema, UNPARTITIONED, UNSORTED, location, {}))
         relations[name] = IcebergRelation(("c", "db", name), table, catalog.storage(), None)
