@@ -171,7 +171,7 @@ def bind_special_call(node: exp.Expr, context: Context) -> Bound:
         written = str(node.this.this if node.this is not None else "")
         unit = exp.Literal.string(written.upper())
         result = bind_function("extract", [unit, node.expression], node, context)
-        result.text = f"extract({written.lower()} FROM {bind(node.expression, context).text})"
+        result.text = f"extract({node.meta.get('unit', written)} FROM {bind(node.expression, context).text})"
         return result
     if isinstance(node, exp.Trim):
         return _bind_trim(node, context)

@@ -73,6 +73,9 @@ def _difference(a: Bound, b: Bound, context: Context) -> Bound:
     if Kind.TIMESTAMP_LTZ in (a.type.kind, b.type.kind):
         wanted = DataType(Kind.TIMESTAMP_LTZ, 6)
     a, b = coerce(a, wanted, context), coerce(b, wanted, context)
+    if context.spark and wanted.kind is Kind.TIMESTAMP_LTZ:  # what clocks show: a day is 24 hours
+        between = f"epoch_us(CAST({a.sql} AS TIMESTAMP)) - epoch_us(CAST({b.sql} AS TIMESTAMP))"
+        return Bound.of(f"to_microseconds({between})", DAY_TIME, text, a, b)
     return Bound.of(f"to_microseconds(epoch_us({a.sql}) - epoch_us({b.sql}))", DAY_TIME, text, a, b)
 
 

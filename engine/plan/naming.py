@@ -17,6 +17,7 @@ _DEFAULTS = {
     "split": ("", "", "-1"),
     "unix_timestamp": ("", _PATTERN),
     "from_unixtime": ("", _PATTERN),
+    "to_unix_timestamp": ("", _PATTERN),
     "sort_array": ("", "true"),
     "percentile": ("", "", "1"),
     "percentile_approx": ("", "", "10000"),
@@ -30,11 +31,18 @@ _DEFAULTS = {
 """Arguments that Spark writes out when they are left out."""
 
 
+_SHOWN = {"curdate": "current_date", "array_agg": "collect_list"}
+"""Names that Spark writes as others."""
+
+
 def call_text(name: str, arguments: Sequence[str], distinct: bool = False) -> str:
     """Spark's text of a call."""
     key = name.lower()
+    key = _SHOWN.get(key, key)
     written = ["E()", *arguments] if key == "log" and len(arguments) == 1 else list(arguments)
     if written:
         written += _DEFAULTS.get(key, ())[len(written) :]
+    if key == "datepart":
+        return f"datepart({' FROM '.join(written)})"
     shown = key.upper() if key in _UPPER else key
     return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join(written)})"

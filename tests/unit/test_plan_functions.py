@@ -63,8 +63,6 @@ REFUSED = [
     ("row_number() IGNORE NULLS OVER (ORDER BY o)", ErrorCode.INVALID, "ROW_NUMBER does not take IGNORE NULLS"),
     ("sort_array(array(2, 1), x > 5)", ErrorCode.INVALID, "The order of SORT_ARRAY is TRUE or FALSE"),
     ("rand(42)", ErrorCode.UNSUPPORTED, "RAND with a seed"),
-    ("date_trunc(CAST(x AS STRING), current_timestamp())", ErrorCode.INVALID, "The unit must be a literal"),
-    ("trunc(current_date(), CAST(x AS STRING))", ErrorCode.INVALID, "The unit must be a literal"),
     ("date_part(CAST(x AS STRING), current_date())", ErrorCode.INVALID, "The unit must be a literal"),
 ]
 

@@ -27,11 +27,21 @@ SUBJECTS = {
     """,
     "times": """
         add_months curdate current_date current_row_timestamp current_time current_timestamp
-        current_timezone date_add date_diff date_format date_part date_sub date_trunc dateadd datediff
-        datepart day dayofmonth dayofweek dayofyear extract from_unixtime hour last_day localtime
-        localtimestamp make_date minute month months_between next_day now quarter second timestamp_micros
-        timestamp_millis timestamp_seconds timestampadd timestampdiff to_date to_timestamp to_timestamp_ltz
-        trunc unix_date unix_micros unix_millis unix_seconds unix_timestamp week weekday weekofyear year
+        current_timezone current_watermark date_add date_diff date_sub date_trunc dateadd datediff day
+        dayname dayofmonth dayofweek dayofyear hour last_day localtime localtimestamp minute month monthname
+        months_between next_day now proctime quarter second timestampadd timestampdiff trunc week weekday
+        weekofyear year
+    """,
+    "time_parts": "date_part datepart extract",
+    "time_text": """
+        convert_tz date_format from_unixtime to_date to_timestamp to_timestamp_ltz to_timestamp_ntz
+        to_unix_timestamp try_to_timestamp unix_timestamp
+    """,
+    "time_making": """
+        convert_timezone date_from_unix_date from_utc_timestamp make_date make_dt_interval make_interval
+        make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval timestamp_micros
+        timestamp_millis timestamp_seconds to_utc_timestamp try_make_interval try_make_timestamp
+        try_make_timestamp_ltz try_make_timestamp_ntz unix_date unix_micros unix_millis unix_seconds window_time
     """,
     "collections": """
         array array_append array_concat array_contains array_distinct array_intersect array_join array_max

@@ -253,6 +253,7 @@ def _place_units(tree: exp.Expr, tokens: list[Token]) -> None:
         unit = units.get(str(node.name).upper())
         if unit is not None:
             node.update_positions(line=0, col=0, start=unit.start, end=unit.end - 1)
+            node.meta["unit"] = unit.text
 
 
 def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
