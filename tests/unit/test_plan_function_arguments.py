@@ -198,7 +198,7 @@ SPAN_CASES: list[tuple[Flavour, str, ErrorCode, str, str, str]] = [
     (FLINK, "SELECT 'a' SIMILAR TO 'b'", ErrorCode.UNSUPPORTED, "'a' SIMILAR TO 'b'", "expression SIMILAR TO is", ""),
     (FLINK, "SELECT 1 << 2", ErrorCode.UNSUPPORTED, "1 << 2", "expression << is", ""),
     (FLINK, "SELECT JSON_VALUE('{}', '$.a')", ErrorCode.UNSUPPORTED, "JSON_VALUE", "The function JSON_VALUE is not", ""),
-    (FLINK, "SELECT Proctime()", ErrorCode.UNSUPPORTED, "Proctime", "PROCTIME is not supported", "It is of streams"),
+    (FLINK, "SELECT Proctime()", ErrorCode.UNSUPPORTED, "Proctime", "PROCTIME is not supported", ""),
     (SPARK, "SELECT json_tuple('{}', 'a')", ErrorCode.UNSUPPORTED, "json_tuple", "JSON_TUPLE is not supported", ""),
     (SPARK, "SELECT collect_lst(1)", ErrorCode.NOT_FOUND, "collect_lst", "no function", "Did you mean 'collect_list'?"),
     (SPARK, "SELECT EXISTS(TRUE)", ErrorCode.SYNTAX, "SELECT EXISTS(TRUE)", "A query must stand here", ""),

@@ -27,15 +27,15 @@ SUBJECTS = {
     """,
     "times": """
         add_months curdate current_date current_row_timestamp current_time current_timestamp
-        current_timezone current_watermark date_add date_diff date_sub date_trunc dateadd datediff day
+        current_timezone  date_add date_diff date_sub date_trunc dateadd datediff day
         dayname dayofmonth dayofweek dayofyear hour last_day localtime localtimestamp minute month monthname
-        months_between next_day now proctime quarter second timestampadd timestampdiff trunc week weekday
+        months_between next_day now quarter second timestampadd timestampdiff trunc week weekday
         weekofyear year
     """,
     "time_parts": "date_part datepart extract",
     "time_text": """
         convert_tz date_format from_unixtime to_date to_timestamp to_timestamp_ltz to_timestamp_ntz
-        to_unix_timestamp try_to_timestamp unix_timestamp
+        to_unix_timestamp try_to_date try_to_timestamp unix_timestamp
     """,
     "time_making": """
         convert_timezone date_from_unix_date from_utc_timestamp make_date make_dt_interval make_interval

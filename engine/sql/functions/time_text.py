@@ -199,7 +199,7 @@ def _convert_tz(arguments: list[Bound], context: Context) -> str:
 
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("date_format", "fs", "St", STRING, _date_format),
-    Scalar("to_date", "fs", "at?", DATE, _to_date),
+    Scalar("to_date try_to_date", "fs", "at?", DATE, _to_date),
     Scalar("to_timestamp", "fs", "at?", LTZ6, _to_stamp(LTZ6, STAMP3)),
     Scalar("try_to_timestamp", "fs", "at?", LTZ6, _to_stamp(LTZ6, STAMP3)),
     Scalar("to_timestamp_ltz", "s", "at?", LTZ6, _to_stamp(LTZ6, LTZ3)),

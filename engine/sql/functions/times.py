@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all
@@ -289,17 +289,6 @@ def _day_name(duck: str) -> Callable[[list[Bound], Context], str]:
     return lambda arguments, context: f"left({duck}({arguments[0].sql}), 3)"
 
 
-def _only_in_streams(name: str) -> Callable[[exp.Expr, Context], Bound]:
-    def made(node: exp.Expr, context: Context) -> Bound:
-        from bergsql.engine.plan.calls import name_span
-
-        raise not_supported(
-            f"The function {name}", name_span(node), "It is of streams; a table that is read once has none."
-        )
-
-    return made
-
-
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("current_date curdate", "fs", "", DATE, "current_date"),
     Scalar("current_timestamp now", "fs", "", LTZ6, _now_of),
@@ -332,8 +321,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("next_day", "fs", "Dt", DATE, _next_day),
     Scalar("dayname", "fs", "D", STRING, _day_name("dayname")),
     Scalar("monthname", "fs", "D", STRING, _day_name("monthname")),
-    Special("proctime", "f", _only_in_streams("PROCTIME")),
-    Special("current_watermark", "f", _only_in_streams("CURRENT_WATERMARK")),
     Scalar("last_day", "fs", "D", DATE, "last_day({0})"),
     Scalar("date_trunc", "fs", "tS", 1, _date_trunc),
     Scalar("trunc", "fs", "Dt", DATE, _trunc),
