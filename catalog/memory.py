@@ -36,6 +36,11 @@ class MemoryCatalog(DefinitionCatalog):
         self.default_namespace = (options.get("default-database") or "default",)
         self._namespaces: dict[Namespace, dict[str, str]] = {self.default_namespace: {}}
 
+    def take_over(self, other: MemoryCatalog) -> None:
+        """Hold what ``other`` holds."""
+        self._namespaces = {self.default_namespace: {}, **other._namespaces}
+        self._definitions = other._definitions
+
     # --- namespaces --------------------------------------------------------------------------------------------------
 
     def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:

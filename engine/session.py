@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,6 +46,7 @@ class Session:
         self.settings = Settings()
         self._catalogs: dict[str, Catalog] = {}
         self._comments: dict[str, str] = {}
+        self._options: dict[str, Mapping[str, str]] = {}
         self.current_catalog = DEFAULT_CATALOG
         self.namespace: tuple[str, ...] = (DEFAULT_DATABASE,)
         self.temporaries: dict[tuple[str, ...], object] = {}
@@ -135,13 +136,37 @@ class Session:
             self._catalogs[name] = self._build_catalog(name, span)
         return self._catalogs[name]
 
-    def add_catalog(self, catalog: Catalog, comment: str | None = None) -> None:
+    def add_catalog(self, catalog: Catalog, options: Mapping[str, str], comment: str | None = None) -> None:
+        """Know a catalog, in place of one of its name; ``options`` are those that it was made of, unmasked."""
         self._catalogs[catalog.name] = catalog
-        if comment is not None:
-            self._comments[catalog.name] = comment
+        self._options[catalog.name] = options
+        self.set_catalog_comment(catalog.name, comment)
+
+    def catalog_options(self, name: str) -> Mapping[str, str] | None:
+        """The options of a CREATE CATALOG, unmasked: not to be shown. None for other catalogs."""
+        return self._options.get(name)
+
+    def catalog_settings(self, name: str) -> tuple[str | None, dict[str, str]]:
+        """The class and the options that the settings ``spark.sql.catalog.NAME…`` give a catalog, unmasked."""
+        values = dict(self.settings.items())
+        prefix = f"{CATALOG_PREFIX}{name}."
+        options = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+        return values.get(CATALOG_PREFIX + name), options
+
+    def change_catalog_settings(self, name: str, changed: Mapping[str, str], removed: Iterable[str]) -> None:
+        """Change the settings that define a catalog; it is built anew when it is next used."""
+        for key, value in changed.items():
+            self.settings.set(f"{CATALOG_PREFIX}{name}.{key}", value)
+        for key in removed:
+            self.settings.reset(f"{CATALOG_PREFIX}{name}.{key}")
 
     def catalog_comment(self, name: str) -> str | None:
         return self._comments.get(name)
+
+    def set_catalog_comment(self, name: str, comment: str | None) -> None:
+        self._comments.pop(name, None)
+        if comment:
+            self._comments[name] = comment
 
     def use_default_catalog(self) -> None:
         self.current_catalog, self.namespace = DEFAULT_CATALOG, (DEFAULT_DATABASE,)
@@ -150,6 +175,7 @@ class Session:
         """Forget a catalog and the settings that define it. Its tables stay where they are."""
         self._catalogs.pop(name, None)
         self._comments.pop(name, None)
+        self._options.pop(name, None)
         for key, _ in list(self.settings.items()):
             if key == CATALOG_PREFIX + name or key.startswith(f"{CATALOG_PREFIX}{name}."):
                 self.settings.reset(key)
@@ -165,11 +191,9 @@ class Session:
             from bergsql.catalog.default import DefaultCatalog
 
             return DefaultCatalog(self._config.warehouse or str(self._config.home / "warehouse"))
-        values = dict(self.settings.items())
-        if CATALOG_PREFIX + name in values:
-            prefix = f"{CATALOG_PREFIX}{name}."
-            options = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-            return build_catalog(name, options, spark_class=values[CATALOG_PREFIX + name])
+        spark_class, options = self.catalog_settings(name)
+        if spark_class is not None:
+            return build_catalog(name, options, spark_class)
         raise BergError(
             ErrorCode.NOT_FOUND,
             f"Catalog {name} was not found.",

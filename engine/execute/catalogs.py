@@ -1,13 +1,18 @@
-"""CREATE, DROP, USE and SHOW of catalogs."""
+"""CREATE, ALTER, DROP, USE, DESCRIBE and SHOW of catalogs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from bergsql.catalog.base import Catalog
 from bergsql.catalog.default_names import DEFAULT_CATALOG
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.catalog.memory import MemoryCatalog
 from bergsql.catalog.registry import build_catalog
+from bergsql.catalog.secrets import mask_value
 from bergsql.engine.execute.like import like
 from bergsql.engine.execute.options import options_of
-from bergsql.engine.result import Result, listing, ok
+from bergsql.engine.result import Result, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
@@ -26,13 +31,50 @@ def create(session: Session, statement: st.CreateCatalog) -> Result:
             hint="CREATE CATALOG IF NOT EXISTS … leaves it as it is.",
         )
     options, spans = options_of(statement.options)
+    catalog = _built(statement.name, options, None, spans, statement.span)
+    session.add_catalog(catalog, options, statement.comment)
+    return ok()
+
+
+def _built(
+    name: str, options: Mapping[str, str], spark_class: str | None, spans: Mapping[str, Span], span: Span
+) -> Catalog:
+    """:func:`build_catalog`, its errors at the option that they name."""
     try:
-        catalog = build_catalog(statement.name, options)
+        return build_catalog(name, options, spark_class)
     except BergError as error:
-        # The catalog's errors name the option that they are about.
-        named = next((span for key, span in spans.items() if f"'{key}'" in error.message), statement.span)
-        raise error.at(named) from None
-    session.add_catalog(catalog, statement.comment)
+        raise error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span)) from None
+
+
+def alter(session: Session, statement: st.AlterCatalog) -> Result:
+    """``ALTER CATALOG c SET | RESET | COMMENT``: the catalog is built anew before the old one is forgotten."""
+    name, span = statement.name, statement.span
+    old = session.catalog(name, span)
+    if statement.comment is not None:
+        session.set_catalog_comment(name, statement.comment)
+        return ok()
+    changed, spans = options_of(statement.changed)
+    if name == DEFAULT_CATALOG:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"The options of {DEFAULT_CATALOG} cannot be changed.",
+            span=span,
+            hint="--warehouse says where its tables are.",
+        )
+    given = session.catalog_options(name)
+    spark_class, from_settings = session.catalog_settings(name) if given is None else (None, given)
+    options = {**from_settings, **changed}
+    for key in statement.removed:
+        if options.pop(key, None) is None:
+            hint = did_you_mean(key, from_settings)
+            raise BergError(ErrorCode.OPTION, f"Catalog {name} has no option '{key}'.", span=span, hint=hint)
+    new = _built(name, options, spark_class, spans, span)
+    if spark_class is not None:
+        session.change_catalog_settings(name, changed, statement.removed)
+        return ok()
+    if isinstance(old, MemoryCatalog) and isinstance(new, MemoryCatalog):
+        new.take_over(old)
+    session.add_catalog(new, options, session.catalog_comment(name))
     return ok()
 
 
@@ -67,6 +109,21 @@ def use_catalog(session: Session, name: str) -> None:
     session.namespace = session.catalog(name).default_namespace
 
 
+def describe(session: Session, statement: st.DescribeCatalog) -> Result:
+    """``DESCRIBE CATALOG [EXTENDED] c``: what it is; with EXTENDED its options too, secrets masked."""
+    catalog = session.catalog(statement.name, statement.span)
+    rows: list[Row] = [
+        ("name", catalog.name),
+        ("type", catalog.options.get("type", catalog.type)),
+        ("comment", session.catalog_comment(catalog.name)),
+    ]
+    if statement.extended:
+        options = sorted(catalog.options.items())
+        rows += [(f"option:{key}", mask_value(key, value)) for key, value in options if key != "type"]
+    flink = session.flavour is Flavour.FLINK
+    return listing(("info name", "info value") if flink else ("info_name", "info_value"), rows)
+
+
 def show(session: Session, statement: st.ShowCatalogs) -> Result:
     names = like(statement.like, session.catalog_names(), session.flavour)
     title = "catalog name" if session.flavour is Flavour.FLINK else "catalog"
@@ -79,8 +136,6 @@ def show_current(session: Session, _statement: st.ShowCurrentCatalog) -> Result:
 
 def show_create(session: Session, statement: st.ShowCreateCatalog) -> Result:
     """The statement that would make the catalog again, secrets masked."""
-    from bergsql.catalog.secrets import mask_value
-
     catalog = session.catalog(statement.name, statement.span)
     pairs = ",\n".join(
         f"  {flink_text(k)} = {flink_text(mask_value(k, v))}" for k, v in sorted(catalog.options.items())

@@ -55,7 +55,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "REFRESH": ("misc", "refresh"),
     "REPAIR": ("misc", "refresh"),
     "MSCK": ("misc", "refresh"),
-    "COMMENT": ("misc", "comment"),
+    "COMMENT": ("alter_names", "comment_on"),
     "DECLARE": ("misc", "refused"),
     "GRANT": ("misc", "refused"),
     "REVOKE": ("misc", "refused"),

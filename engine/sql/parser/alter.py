@@ -14,7 +14,8 @@ from bergsql.engine.sql.parser.alter_columns import (
 )
 from bergsql.engine.sql.parser.alter_layout import added_field, dropped_field, replaced_field, write_order
 from bergsql.engine.sql.parser.alter_references import RefusedAction, reference
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.alter_names import alter_catalog, alter_database
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.tables import at_constraint, primary_key, watermark
 from bergsql.engine.sql.statements.alter import (
     AlterAction,
@@ -45,6 +46,10 @@ def alter(cursor: Cursor) -> Statement:
         from bergsql.engine.sql.parser.views import alter_view
 
         return alter_view(cursor)
+    if cursor.accept("CATALOG"):
+        return alter_catalog(cursor)
+    if cursor.accept_any(*DATABASE_WORDS):
+        return alter_database(cursor)
     if not cursor.accept("TABLE"):
         _other(cursor, start)
     if_exists = cursor.if_exists()
@@ -66,7 +71,7 @@ def alter(cursor: Cursor) -> Statement:
 
 
 def _other(cursor: Cursor, start: int) -> NoReturn:
-    what = cursor.accept_any("DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "FUNCTION", "MODEL", "MATERIALIZED")
+    what = cursor.accept_any("FUNCTION", "MODEL", "MATERIALIZED")
     what = what or (cursor.accept_any("TEMPORARY") and cursor.accept_any("SYSTEM", "FUNCTION"))
     if not what:
         raise cursor.expected(("TABLE", "DATABASE", "CATALOG", "VIEW"))

@@ -1,52 +1,66 @@
-"""DESCRIBE of a table; of anything else it is refused by name."""
+"""DESCRIBE of catalogs, databases, tables and queries; of anything else it is refused by name."""
 
 from __future__ import annotations
 
-from bergsql.catalog.errors import Span
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor
+from bergsql.engine.sql.parser.partitioning import partition_filter
 from bergsql.engine.sql.parser.query import at_query, parse_query
 from bergsql.engine.sql.statements.base import Statement
-from bergsql.engine.sql.statements.tables import Describe
+from bergsql.engine.sql.statements.tables import Describe, DescribeQuery
 
-_OTHER = ("CATALOG", *DATABASE_WORDS, "FUNCTION", "JOB", "MODEL", "QUERY")
+_LATER = ("FUNCTION", "JOB", "MODEL")
+_NAMES = (TokenKind.WORD, TokenKind.QUOTED)
 
 
 def describe(cursor: Cursor) -> Statement:
-    """``{DESCRIBE | DESC} [TABLE] [EXTENDED | FORMATTED] t``."""
+    """``{DESCRIBE | DESC} {CATALOG | DATABASE | [TABLE] | [QUERY]} …``."""
     start = cursor.token.start
     cursor.expect_any("DESCRIBE", "DESC")
-    if cursor.key in _OTHER and _names_something(cursor):
-        what = cursor.advance().key
+    if _accept_keyword(cursor, "CATALOG"):
+        from bergsql.engine.sql.statements.catalogs import DescribeCatalog
+
+        extended = _accept_keyword(cursor, "EXTENDED") != ""
+        name, span = cursor.identifier("the name of a catalog")
+        return DescribeCatalog(name, span, extended)
+    if _accept_keyword(cursor, *DATABASE_WORDS):
+        from bergsql.engine.sql.statements.databases import DescribeDatabase
+
+        extended = _accept_keyword(cursor, "EXTENDED") != ""
+        return DescribeDatabase(cursor.name("the name of a database"), extended)
+    if what := _accept_keyword(cursor, *_LATER):
         cursor.accept("EXTENDED")
-        if what == "QUERY":
-            parse_query(cursor)
-        elif cursor.token.kind is TokenKind.STRING:
+        if cursor.token.kind is TokenKind.STRING:
             cursor.advance()
         else:
             cursor.name("a name")
         raise cursor.later(f"DESCRIBE {what}", start)
-    if cursor.at("TABLE") and _names_something(cursor):
-        cursor.advance()
-    extended = cursor.key in ("EXTENDED", "FORMATTED") and _names_something(cursor) and cursor.advance()
+    if (cursor.at("QUERY") and not cursor.ends(1)) and cursor.accept("QUERY"):
+        return DescribeQuery(parse_query(cursor))
     if at_query(cursor):
-        raise UnsupportedForm("DESCRIBE of a query", cursor.token.span)
+        return DescribeQuery(parse_query(cursor))
+    return _table(cursor)
+
+
+def _table(cursor: Cursor) -> Describe:
+    """``[TABLE] [EXTENDED | FORMATTED] t [PARTITION (…) | column] [AS JSON]``."""
+    _accept_keyword(cursor, "TABLE")
+    extended = _accept_keyword(cursor, "EXTENDED", "FORMATTED") != ""
     name = cursor.name("the name of a table")
-    if cursor.at("PARTITION"):
-        raise UnsupportedForm("DESCRIBE … PARTITION", cursor.token.span)
-    if cursor.at("AS", "JSON"):
-        raise UnsupportedForm("DESCRIBE … AS JSON", cursor.token.span)
-    if cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED):
+    partition = column = None
+    if cursor.at("PARTITION", "("):
+        partition = partition_filter(cursor)
+    elif cursor.token.kind in _NAMES and not cursor.at("AS", "JSON"):
         column = cursor.name("a column's name")
-        raise UnsupportedForm("DESCRIBE of one column", column.span)
-    if extended:
-        cursor.expect_end()
-        form = f"DESCRIBE {extended.key}"
-        raise UnsupportedForm(form, Span(start, extended.end), "DESCRIBE t; lists the columns.")
-    return Describe(name)
+    as_json = cursor.accept("AS", "JSON")
+    if not as_json and not partition and not column:
+        cursor.expect_end("PARTITION", "AS JSON")
+    return Describe(name, extended, column, partition, as_json)
 
 
-def _names_something(cursor: Cursor) -> bool:
-    """Whether the word here is a keyword with a name behind it, and not itself the name of a table."""
+def _accept_keyword(cursor: Cursor, *words: str) -> str:
+    """One of ``words``, stepped over, if it is a keyword with a name behind it and not itself the name of a table."""
     following = cursor.peek()
-    return following.kind in (TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING)
+    if following.kind in _NAMES or following.kind is TokenKind.STRING:
+        return cursor.accept_any(*words)
+    return ""

@@ -1,12 +1,13 @@
-"""Statements that bergsql knows but does not run yet: each is refused by its name."""
+"""Statements of one form each; those that bergsql does not run yet are refused by name."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
+from bergsql.engine.sql.statements.base import Statement
 
 
 def call(cursor: Cursor) -> NoReturn:
@@ -35,61 +36,79 @@ def truncate(cursor: Cursor) -> NoReturn:
     raise cursor.refused("TRUNCATE TABLE", start)
 
 
-def analyze(cursor: Cursor) -> NoReturn:
-    """``ANALYZE TABLE t … COMPUTE STATISTICS …``."""
-    start = cursor.token.start
+def analyze(cursor: Cursor) -> Statement:
+    """``ANALYZE TABLE t [PARTITION (…)] COMPUTE STATISTICS [NOSCAN | FOR …]``, ``ANALYZE TABLES [IN d] COMPUTE …``."""
+    from bergsql.engine.sql.statements.upkeep import AnalyzeTable, AnalyzeTables
+
     cursor.expect("ANALYZE")
-    cursor.expect_any("TABLE", "TABLES")
-    if not cursor.accept_any("FROM", "IN") and cursor.at("COMPUTE"):
-        raise cursor.later("ANALYZE TABLES", start)
-    cursor.name("the name of a table")
-    if cursor.accept("PARTITION"):
-        cursor.list_of(lambda: parse_expression(cursor))
+    if cursor.expect_any("TABLE", "TABLES") == "TABLES":
+        database = cursor.name("the name of a database") if cursor.accept_any("FROM", "IN") else None
+        cursor.expect("COMPUTE", "STATISTICS")
+        cursor.accept("NOSCAN")
+        return AnalyzeTables(database)
+    name = cursor.name("the name of a table")
+    if cursor.at("PARTITION"):
+        raise UnsupportedForm("ANALYZE TABLE … PARTITION", cursor.token.span)
     cursor.expect("COMPUTE", "STATISTICS")
-    raise cursor.later("ANALYZE TABLE", start)
+    if cursor.at("FOR"):
+        raise UnsupportedForm("ANALYZE TABLE … FOR COLUMNS", cursor.token.span)
+    cursor.accept("NOSCAN")
+    cursor.expect_end("NOSCAN", "FOR")
+    return AnalyzeTable(name)
 
 
-def add(cursor: Cursor) -> NoReturn:
+def add(cursor: Cursor) -> Statement:
     """``ADD JAR 'path'``, ``ADD FILE …``."""
-    _resource(cursor, "ADD")
+    return _resource(cursor, "ADD")
 
 
-def remove(cursor: Cursor) -> NoReturn:
+def remove(cursor: Cursor) -> Statement:
     """``REMOVE JAR 'path'``."""
-    _resource(cursor, "REMOVE")
+    return _resource(cursor, "REMOVE")
 
 
-def listing(cursor: Cursor) -> NoReturn:
+def listing(cursor: Cursor) -> Statement:
     """``LIST JARS``."""
-    _resource(cursor, "LIST")
+    return _resource(cursor, "LIST")
 
 
-def _resource(cursor: Cursor, verb: str) -> NoReturn:
+def _resource(cursor: Cursor, verb: str) -> Statement:
+    """A path may be in quotes or bare; bare, it goes to the end of the statement."""
+    from bergsql.engine.sql.statements.modules import ChangeJars, ShowJars
+
     start = cursor.token.start
     cursor.expect(verb)
     what = cursor.expect_any("JAR", "JARS", "FILE", "FILES", "ARCHIVE", "ARCHIVES")
-    hint = "bergsql runs without a JVM: it has no use for jars." if what.startswith("JAR") else None
-    raise cursor.later(f"{verb} {what}", start, hint)
+    if what not in ("JAR", "JARS"):
+        raise cursor.later(f"{verb} {what}", start)
+    if verb != "LIST" and cursor.ends():
+        raise cursor.expected((), "the path of a jar")
+    while not cursor.ends():
+        cursor.advance()
+    return ShowJars() if verb == "LIST" else ChangeJars(verb)
 
 
-def load(cursor: Cursor) -> NoReturn:
+def load(cursor: Cursor) -> Statement:
     """``LOAD MODULE m [WITH (…)]``, ``LOAD DATA …``."""
+    from bergsql.engine.sql.statements.modules import LoadModule
+
     start = cursor.token.start
     cursor.expect("LOAD")
     if cursor.expect_any("MODULE", "DATA") == "DATA":
         raise cursor.later("LOAD DATA", start)
-    cursor.identifier("the name of a module")
+    name, span = cursor.identifier("the name of a module")
     if cursor.accept("WITH"):
-        cursor.options()
-    raise cursor.refused("LOAD MODULE", start)
+        return LoadModule(name, span, cursor.options())
+    cursor.expect_end("WITH")
+    return LoadModule(name, span)
 
 
-def unload(cursor: Cursor) -> NoReturn:
+def unload(cursor: Cursor) -> Statement:
     """``UNLOAD MODULE m``."""
-    start = cursor.token.start
+    from bergsql.engine.sql.statements.modules import UnloadModule
+
     cursor.expect("UNLOAD", "MODULE")
-    cursor.identifier("the name of a module")
-    raise cursor.refused("UNLOAD MODULE", start)
+    return UnloadModule(*cursor.identifier("the name of a module"))
 
 
 def stop(cursor: Cursor) -> NoReturn:
@@ -102,51 +121,52 @@ def stop(cursor: Cursor) -> NoReturn:
     raise cursor.refused("STOP JOB", start)
 
 
-def cache(cursor: Cursor) -> NoReturn:
-    """``CACHE [LAZY] TABLE t [AS query]``, ``UNCACHE TABLE t``, ``CLEAR CACHE``."""
+def cache(cursor: Cursor) -> Statement:
+    """``CACHE [LAZY] TABLE t [AS query]``, ``UNCACHE TABLE [IF EXISTS] t``, ``CLEAR CACHE``."""
+    from bergsql.engine.sql.statements.upkeep import CacheTable, ClearCache
+
     start = cursor.token.start
     verb = cursor.expect_any("CACHE", "UNCACHE", "CLEAR")
     if verb == "CLEAR":
         cursor.expect("CACHE")
-        raise cursor.refused("CLEAR CACHE", start)
-    cursor.accept("LAZY")
+        return ClearCache()
+    if verb == "CACHE":
+        cursor.accept("LAZY")
     cursor.expect("TABLE")
-    cursor.if_exists()
-    cursor.name("the name of a table")
+    if_exists = verb == "UNCACHE" and cursor.if_exists()
+    name = cursor.name("the name of a table")
     if verb == "CACHE":
         if cursor.accept("OPTIONS"):
             cursor.options()
         if cursor.accept("AS") or at_query(cursor):
             parse_query(cursor)
-    raise cursor.refused(f"{verb} TABLE", start)
+            raise cursor.later("CACHE TABLE … AS", start, "CREATE TEMPORARY VIEW v AS …; names a query.")
+        cursor.expect_end("OPTIONS", "AS")
+    return CacheTable(name, verb, if_exists)
 
 
-def refresh(cursor: Cursor) -> NoReturn:
-    """``REFRESH [TABLE] t``, ``[MSCK] REPAIR TABLE t``."""
+def refresh(cursor: Cursor) -> Statement:
+    """``REFRESH [TABLE] t``, ``[MSCK] REPAIR TABLE t [{ADD | DROP | SYNC} PARTITIONS]``."""
+    from bergsql.engine.sql.statements.upkeep import RefreshTable, RepairTable
+
     start = cursor.token.start
-    verb = cursor.advance().key
-    if verb == "MSCK":
-        cursor.expect("REPAIR")
-        verb = "REPAIR"
-    cursor.accept("TABLE")
-    cursor.accept("FUNCTION")
-    if cursor.token.kind is TokenKind.STRING:
-        cursor.advance()
-    else:
-        cursor.name("the name of a table")
-    raise cursor.refused(f"{verb} TABLE", start)
-
-
-def comment(cursor: Cursor) -> NoReturn:
-    """``COMMENT ON {TABLE | DATABASE | NAMESPACE} x IS 'text'``."""
-    start = cursor.token.start
-    cursor.expect("COMMENT", "ON")
-    what = cursor.expect_any("TABLE", *DATABASE_WORDS, "COLUMN")
-    cursor.name("a name")
-    cursor.expect("IS")
-    if not cursor.accept("NULL"):
-        cursor.string("a comment in quotes")
-    raise cursor.refused(f"COMMENT ON {what}", start)
+    if cursor.accept("REFRESH"):
+        if cursor.at("FUNCTION") and not cursor.ends(1):
+            cursor.advance()
+            cursor.name("the name of a function")
+            raise cursor.refused("REFRESH FUNCTION", start)
+        if cursor.token.kind is TokenKind.STRING:
+            raise UnsupportedForm("REFRESH of a path", cursor.token.span, "REFRESH TABLE t; names a table.")
+        if cursor.at("TABLE") and not cursor.ends(1):
+            cursor.advance()
+        return RefreshTable(cursor.name("the name of a table"))
+    cursor.accept("MSCK")
+    cursor.expect("REPAIR", "TABLE")
+    span = cursor.span_from(start)
+    name = cursor.name("the name of a table")
+    if cursor.accept_any("ADD", "DROP", "SYNC"):
+        cursor.expect("PARTITIONS")
+    return RepairTable(name, span)
 
 
 def refused(cursor: Cursor) -> NoReturn:

@@ -1,11 +1,11 @@
-"""Partition transforms: ``days(ts)``, ``bucket(4, id)``, a column."""
+"""Partition transforms (``days(ts)``, ``bucket(4, id)``, a column) and the PARTITION clause of SHOW and DESCRIBE."""
 
 from __future__ import annotations
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor
-from bergsql.engine.sql.statements.tables import Transform
+from bergsql.engine.sql.statements.tables import PartitionFilter, Transform
 
 TRANSFORMS = {
     "YEAR": "year",
@@ -74,3 +74,29 @@ def _applied(cursor: Cursor) -> Transform:
     if width == 0:
         raise BergError(ErrorCode.INVALID, f"The number of {word.text}() must be greater than 0.", span=span)
     return Transform(name, columns[0], span, width)
+
+
+def partition_filter(cursor: Cursor) -> PartitionFilter:
+    """``PARTITION (name = value, …)``: strings, numbers, booleans, ``DATE '…'`` and its kin, NULL."""
+    start = cursor.token.start
+    cursor.expect("PARTITION")
+    values = tuple(cursor.list_of(lambda: _partition_value(cursor)))
+    return PartitionFilter(values, cursor.span_from(start))
+
+
+def _partition_value(cursor: Cursor) -> tuple[str, str | None]:
+    name = ".".join(cursor.name("the name of a partition field").parts)
+    if not cursor.accept_any("=", "=="):
+        raise cursor.expected(("=",))
+    if cursor.accept("NULL"):
+        return name, None
+    sign = "-" if cursor.accept("-") else ""
+    if cursor.accept_any("TRUE", "FALSE"):
+        return name, cursor.previous.key.lower()
+    if not sign and cursor.peek().kind is TokenKind.STRING:
+        cursor.accept_any("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
+    if cursor.token.kind is not (TokenKind.NUMBER if sign else TokenKind.STRING) and (
+        cursor.token.kind is not TokenKind.NUMBER
+    ):
+        raise cursor.expected((), "a constant")
+    return name, sign + cursor.advance().text

@@ -19,7 +19,7 @@ TIME_ZONE_KEYS = {Flavour.FLINK: "table.local-time-zone", Flavour.SPARK: "spark.
 
 
 def parse_set(text: str, begin: int, flavour: Flavour) -> Statement | None:
-    """``SET``, ``SET k``, ``SET k = v``, ``SET TIME ZONE z``; None when there is no SET at ``begin``.
+    """``SET``, ``SET k``, ``SET k = v``, ``SET TIME ZONE z``, ``SET CATALOG c``; None if there is no SET at ``begin``.
 
     Keys and values may be in quotes. A bare value goes to the end of the statement: ``SET a = /tmp/x y``.
     """
@@ -38,7 +38,13 @@ def parse_set(text: str, begin: int, flavour: Flavour) -> Statement | None:
     if zone:
         named = zone.group(1).strip()
         return Set(TIME_ZONE_KEYS[flavour], "default" if named.upper() == "LOCAL" else _unquoted(named), whole)
-    other = re.match(r"(CATALOG|ROLE|VAR|VARIABLE|SESSION)\s+[^=\s]", rest, re.IGNORECASE)
+    catalog = re.match(r"CATALOG\s+([^=\s].*)$", rest, re.IGNORECASE | re.DOTALL)
+    if catalog:
+        from bergsql.engine.sql.statements.catalogs import UseCatalog
+
+        at = start + catalog.start(1)
+        return UseCatalog(_unquoted(catalog.group(1)), Span(at, at + len(catalog.group(1))))
+    other = re.match(r"(ROLE|VAR|VARIABLE|SESSION)\s+[^=\s]", rest, re.IGNORECASE)
     if other:
         return Unsupported(f"SET {other.group(1).upper()}", whole)
     found = _KEY.match(rest)

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from bergsql.catalog.errors import BergError
 from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
-from bergsql.engine.sql.statements.base import Name, Statement
+from bergsql.engine.sql.parser.partitioning import partition_filter
+from bergsql.engine.sql.statements.base import LikePattern, Name, Statement
 from bergsql.engine.sql.statements.catalogs import ShowCatalogs, ShowCreateCatalog, ShowCurrentCatalog
-from bergsql.engine.sql.statements.databases import ShowCurrentDatabase, ShowDatabases
-from bergsql.engine.sql.statements.tables import ShowCreateTable, ShowTableProperties, ShowTables
+from bergsql.engine.sql.statements.databases import ShowCreateDatabase, ShowCurrentDatabase, ShowDatabases
+from bergsql.engine.sql.statements.tables import (
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowTableExtended,
+    ShowTableProperties,
+    ShowTables,
+)
 from bergsql.engine.sql.statements.views import ShowCreateView, ShowViews
 
 _DATABASES = ("DATABASES", "SCHEMAS", "NAMESPACES")
-_LATER = ("COLUMNS", "PARTITIONS", "FUNCTIONS", "PROCEDURES", "MODULES", "JARS", "JOBS", "MODELS", "JOB")
-_WORDS = ("CATALOGS", *_DATABASES, "TABLES", "VIEWS", "CREATE", "CURRENT", "TBLPROPERTIES", *_LATER[:-1])
+_LATER = ("FUNCTIONS", "MODELS", "JOB")
+_WORDS = (
+    "CATALOGS",
+    *_DATABASES,
+    "TABLES",
+    "VIEWS",
+    "COLUMNS",
+    "PARTITIONS",
+    "CREATE",
+    "CURRENT",
+    "TBLPROPERTIES",
+    "MODULES",
+    "JARS",
+    "JOBS",
+    "PROCEDURES",
+    *_LATER[:-1],
+)
 
 
 def show(cursor: Cursor) -> Statement:
-    """``SHOW CATALOGS | DATABASES | TABLES | CREATE TABLE | CURRENT … | TBLPROPERTIES …``."""
+    """``SHOW CATALOGS | DATABASES | TABLES | COLUMNS | PARTITIONS | CREATE … | CURRENT … | TBLPROPERTIES …``."""
     start = cursor.token.start
     cursor.expect("SHOW")
     if cursor.accept("CATALOGS"):
@@ -31,32 +53,85 @@ def show(cursor: Cursor) -> Statement:
     if cursor.accept("VIEWS"):
         database = _within(cursor, "the name of a database")
         return ShowViews(database, _like(cursor))
+    if cursor.accept("TABLE"):
+        return _table_extended(cursor)
+    if cursor.accept("COLUMNS"):
+        return _columns(cursor)
+    if cursor.accept("PARTITIONS"):
+        return _partitions(cursor)
     if cursor.accept("CREATE"):
         return _show_create(cursor, start)
     if cursor.accept("CURRENT"):
         if cursor.accept("CATALOG"):
             return ShowCurrentCatalog()
-        return ShowCurrentDatabase(cursor.expect_any(*DATABASE_WORDS) == "NAMESPACE")
+        return ShowCurrentDatabase(cursor.expect_any("CATALOG", *DATABASE_WORDS) == "NAMESPACE")
     if cursor.accept("TBLPROPERTIES"):
         return _properties(cursor)
-    raise _later(cursor, start)
+    return _of_the_engine(cursor) or _later(cursor, start)
+
+
+def _of_the_engine(cursor: Cursor) -> Statement | None:
+    """What is not of tables: modules, jars, jobs, procedures."""
+    if cursor.accept("MODULES") or cursor.accept("FULL", "MODULES"):
+        from bergsql.engine.sql.statements.modules import ShowModules
+
+        return ShowModules(full=cursor.peek(-2).key == "FULL")
+    if cursor.accept("JARS"):
+        from bergsql.engine.sql.statements.modules import ShowJars
+
+        return ShowJars()
+    if cursor.accept("JOBS"):
+        from bergsql.engine.sql.statements.jobs import ShowJobs
+
+        return ShowJobs()
+    if cursor.accept("PROCEDURES"):
+        from bergsql.engine.sql.statements.procedures import ShowProcedures
+
+        within = _within(cursor, "the name of a catalog or a database")
+        return ShowProcedures(within, _like(cursor))
+    return None
 
 
 def _within(cursor: Cursor, what: str) -> Name | None:
     return cursor.name(what) if cursor.accept_any("FROM", "IN") else None
 
 
-def _like(cursor: Cursor) -> str | None:
-    """``[LIKE] 'pattern'``."""
-    if cursor.at("NOT"):
-        raise UnsupportedForm("SHOW … NOT LIKE", cursor.token.span)
-    if cursor.at("ILIKE"):
-        raise UnsupportedForm("SHOW … ILIKE", cursor.token.span)
-    if cursor.accept("LIKE") or cursor.token.kind is TokenKind.STRING:
-        return cursor.string("a pattern in quotes")
+def _like(cursor: Cursor, *before: str) -> LikePattern | None:
+    """``[[NOT] {LIKE | ILIKE}] 'pattern'``; ``before`` are the words that could stand here too."""
+    negated = cursor.accept("NOT")
+    if negated:
+        word = cursor.expect_any("LIKE", "ILIKE")
+    else:
+        word = cursor.accept_any("LIKE", "ILIKE")
+    if word or cursor.token.kind is TokenKind.STRING:
+        return LikePattern(cursor.string("a pattern in quotes"), negated, word == "ILIKE")
     if not cursor.ends():
-        raise cursor.expected(("FROM", "IN", "LIKE"))
+        raise cursor.expected((*(before or ("FROM", "IN")), "LIKE", "ILIKE", "NOT LIKE"))
     return None
+
+
+def _table_extended(cursor: Cursor) -> ShowTableExtended:
+    cursor.expect("EXTENDED")
+    database = _within(cursor, "the name of a database")
+    like = _like(cursor)
+    if like is None:
+        raise cursor.expected(("LIKE",))
+    return ShowTableExtended(database, like, partition_filter(cursor) if cursor.at("PARTITION") else None)
+
+
+def _columns(cursor: Cursor) -> ShowColumns:
+    cursor.expect_any("FROM", "IN")
+    name = cursor.name("the name of a table")
+    database = _within(cursor, "the name of a database")
+    return ShowColumns(name, database, _like(cursor))
+
+
+def _partitions(cursor: Cursor) -> ShowPartitions:
+    name = cursor.name("the name of a table")
+    if cursor.at("PARTITION"):
+        return ShowPartitions(name, partition_filter(cursor))
+    cursor.expect_end("PARTITION")
+    return ShowPartitions(name)
 
 
 def _show_create(cursor: Cursor, start: int) -> Statement:
@@ -68,11 +143,11 @@ def _show_create(cursor: Cursor, start: int) -> Statement:
     if cursor.accept("CATALOG"):
         name, span = cursor.identifier("the name of a catalog")
         return ShowCreateCatalog(name, span)
+    if cursor.accept_any(*DATABASE_WORDS):
+        return ShowCreateDatabase(cursor.name("the name of a database"))
     if cursor.accept("VIEW"):
         return ShowCreateView(cursor.name("the name of a view"))
-    what = cursor.accept_any(*DATABASE_WORDS, "FUNCTION", "MODEL") or (
-        cursor.accept("MATERIALIZED", "TABLE") and "MATERIALIZED TABLE"
-    )
+    what = cursor.accept_any("FUNCTION", "MODEL") or (cursor.accept("MATERIALIZED", "TABLE") and "MATERIALIZED TABLE")
     if not what:
         raise cursor.expected(("TABLE", "CATALOG", "DATABASE", "VIEW"))
     cursor.name("a name")
@@ -88,28 +163,22 @@ def _properties(cursor: Cursor) -> ShowTableProperties:
     return ShowTableProperties(name, key)
 
 
-def _later(cursor: Cursor, start: int) -> BergError | UnsupportedForm:
-    prefix = cursor.accept_any("FULL", "USER", "SYSTEM", "ALL", "EXTENDED", "GLOBAL", "TEMPORARY", "MATERIALIZED")
-    if not prefix and cursor.accept("TABLE"):
-        cursor.expect("EXTENDED")
-        _rest_of_show(cursor)
-        return cursor.later("SHOW TABLE EXTENDED", start)
+def _later(cursor: Cursor, start: int) -> Statement:
+    prefix = cursor.accept_any("USER", "SYSTEM", "ALL", "EXTENDED", "GLOBAL", "TEMPORARY", "MATERIALIZED")
     if prefix == "MATERIALIZED" and cursor.accept("TABLES"):
-        return cursor.later("SHOW MATERIALIZED TABLES", start)
+        raise cursor.later("SHOW MATERIALIZED TABLES", start)
     what = cursor.accept_any(*_LATER)
     if not what:
-        return cursor.expected(_WORDS)
+        raise cursor.expected(_WORDS)
     _rest_of_show(cursor)
-    return cursor.later(f"SHOW {prefix + ' ' if prefix else ''}{what}", start)
+    raise cursor.later(f"SHOW {prefix + ' ' if prefix else ''}{what}", start)
 
 
 def _rest_of_show(cursor: Cursor) -> None:
-    """What may follow: ``[FROM | IN] name``, PARTITION (…), ``[LIKE] 'pattern'``."""
+    """What may follow: ``[FROM | IN] name``, ``[LIKE] 'pattern'``."""
     while not cursor.ends():
         if cursor.accept_any("FROM", "IN"):
             cursor.name("a name")
-        elif cursor.accept("PARTITION"):
-            cursor.options()
         elif cursor.accept_any("LIKE", "ILIKE", "NOT") or cursor.token.kind is TokenKind.STRING:
             if cursor.token.kind is TokenKind.STRING:
                 cursor.advance()

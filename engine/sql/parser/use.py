@@ -10,19 +10,20 @@ from bergsql.engine.sql.statements.databases import UseDatabase
 
 
 def use(cursor: Cursor) -> Statement:
-    """``USE CATALOG c``, ``USE [DATABASE | NAMESPACE | SCHEMA] [c.]d``."""
+    """``USE CATALOG c``, ``USE [DATABASE | NAMESPACE | SCHEMA] [c.]d``, ``USE MODULES m, …``."""
     cursor.expect("USE")
     if cursor.at("CATALOG") and cursor.peek().key != ".":
         cursor.advance()
         name, span = cursor.identifier("the name of a catalog")
         return UseCatalog(name, span)
     if cursor.at("MODULES") and not _bare(cursor):
-        start = cursor.previous.start
+        from bergsql.engine.sql.statements.modules import UseModules
+
         cursor.advance()
-        cursor.identifier("the name of a module")
+        modules = [cursor.identifier("the name of a module")]
         while cursor.accept(","):
-            cursor.identifier("the name of a module")
-        raise cursor.refused("USE MODULES", start)
+            modules.append(cursor.identifier("the name of a module"))
+        return UseModules(tuple(modules))
     if cursor.key in DATABASE_WORDS and not _bare(cursor):
         cursor.advance()
         return UseDatabase(cursor.name("the name of a database"), bare=False)

@@ -37,41 +37,66 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.alter import SetWriteOrder as SetWriteOrder
     from bergsql.engine.sql.statements.alter import UnsetProperties as UnsetProperties
     from bergsql.engine.sql.statements.base import Expression as Expression
+    from bergsql.engine.sql.statements.base import LikePattern as LikePattern
     from bergsql.engine.sql.statements.base import Name as Name
     from bergsql.engine.sql.statements.base import Option as Option
     from bergsql.engine.sql.statements.base import Query as Query
     from bergsql.engine.sql.statements.base import Statement as Statement
     from bergsql.engine.sql.statements.base import TableHint as TableHint
+    from bergsql.engine.sql.statements.catalogs import AlterCatalog as AlterCatalog
     from bergsql.engine.sql.statements.catalogs import CreateCatalog as CreateCatalog
+    from bergsql.engine.sql.statements.catalogs import DescribeCatalog as DescribeCatalog
     from bergsql.engine.sql.statements.catalogs import DropCatalog as DropCatalog
     from bergsql.engine.sql.statements.catalogs import ShowCatalogs as ShowCatalogs
     from bergsql.engine.sql.statements.catalogs import ShowCreateCatalog as ShowCreateCatalog
     from bergsql.engine.sql.statements.catalogs import ShowCurrentCatalog as ShowCurrentCatalog
     from bergsql.engine.sql.statements.catalogs import UseCatalog as UseCatalog
+    from bergsql.engine.sql.statements.databases import AlterDatabase as AlterDatabase
     from bergsql.engine.sql.statements.databases import CreateDatabase as CreateDatabase
+    from bergsql.engine.sql.statements.databases import DescribeDatabase as DescribeDatabase
     from bergsql.engine.sql.statements.databases import DropDatabase as DropDatabase
+    from bergsql.engine.sql.statements.databases import ShowCreateDatabase as ShowCreateDatabase
     from bergsql.engine.sql.statements.databases import ShowCurrentDatabase as ShowCurrentDatabase
     from bergsql.engine.sql.statements.databases import ShowDatabases as ShowDatabases
     from bergsql.engine.sql.statements.databases import UseDatabase as UseDatabase
     from bergsql.engine.sql.statements.explain import Explain as Explain
     from bergsql.engine.sql.statements.insert import Insert as Insert
     from bergsql.engine.sql.statements.insert import PartitionValue as PartitionValue
+    from bergsql.engine.sql.statements.jobs import ShowJobs as ShowJobs
+    from bergsql.engine.sql.statements.modules import ChangeJars as ChangeJars
+    from bergsql.engine.sql.statements.modules import LoadModule as LoadModule
+    from bergsql.engine.sql.statements.modules import ShowJars as ShowJars
+    from bergsql.engine.sql.statements.modules import ShowModules as ShowModules
+    from bergsql.engine.sql.statements.modules import UnloadModule as UnloadModule
+    from bergsql.engine.sql.statements.modules import UseModules as UseModules
+    from bergsql.engine.sql.statements.procedures import ShowProcedures as ShowProcedures
     from bergsql.engine.sql.statements.queries import Select as Select
     from bergsql.engine.sql.statements.session import Reset as Reset
     from bergsql.engine.sql.statements.session import Set as Set
     from bergsql.engine.sql.statements.tables import ColumnDef as ColumnDef
     from bergsql.engine.sql.statements.tables import CreateTable as CreateTable
     from bergsql.engine.sql.statements.tables import Describe as Describe
+    from bergsql.engine.sql.statements.tables import DescribeQuery as DescribeQuery
     from bergsql.engine.sql.statements.tables import DropTable as DropTable
     from bergsql.engine.sql.statements.tables import Like as Like
     from bergsql.engine.sql.statements.tables import PartitionColumn as PartitionColumn
+    from bergsql.engine.sql.statements.tables import PartitionFilter as PartitionFilter
     from bergsql.engine.sql.statements.tables import PrimaryKey as PrimaryKey
+    from bergsql.engine.sql.statements.tables import ShowColumns as ShowColumns
     from bergsql.engine.sql.statements.tables import ShowCreateTable as ShowCreateTable
+    from bergsql.engine.sql.statements.tables import ShowPartitions as ShowPartitions
+    from bergsql.engine.sql.statements.tables import ShowTableExtended as ShowTableExtended
     from bergsql.engine.sql.statements.tables import ShowTableProperties as ShowTableProperties
     from bergsql.engine.sql.statements.tables import ShowTables as ShowTables
     from bergsql.engine.sql.statements.tables import Transform as Transform
     from bergsql.engine.sql.statements.tables import Watermark as Watermark
     from bergsql.engine.sql.statements.unsupported import Unsupported as Unsupported
+    from bergsql.engine.sql.statements.upkeep import AnalyzeTable as AnalyzeTable
+    from bergsql.engine.sql.statements.upkeep import AnalyzeTables as AnalyzeTables
+    from bergsql.engine.sql.statements.upkeep import CacheTable as CacheTable
+    from bergsql.engine.sql.statements.upkeep import ClearCache as ClearCache
+    from bergsql.engine.sql.statements.upkeep import RefreshTable as RefreshTable
+    from bergsql.engine.sql.statements.upkeep import RepairTable as RepairTable
     from bergsql.engine.sql.statements.views import AlterView as AlterView
     from bergsql.engine.sql.statements.views import CreateView as CreateView
     from bergsql.engine.sql.statements.views import DropView as DropView
@@ -81,13 +106,24 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.views import ViewColumn as ViewColumn
 
 _FAMILIES = {
-    "base": "Name Option Expression TableHint Query Statement",
+    "base": "Name Option Expression TableHint Query LikePattern Statement",
     "session": "Set Reset",
-    "catalogs": "CreateCatalog DropCatalog UseCatalog ShowCatalogs ShowCurrentCatalog ShowCreateCatalog",
-    "databases": "CreateDatabase DropDatabase UseDatabase ShowDatabases ShowCurrentDatabase",
+    "catalogs": (
+        "CreateCatalog AlterCatalog DropCatalog UseCatalog DescribeCatalog ShowCatalogs ShowCurrentCatalog "
+        "ShowCreateCatalog"
+    ),
+    "databases": (
+        "CreateDatabase AlterDatabase DropDatabase UseDatabase DescribeDatabase ShowDatabases ShowCurrentDatabase "
+        "ShowCreateDatabase"
+    ),
+    "modules": "ShowModules LoadModule UnloadModule UseModules ShowJars ChangeJars",
+    "jobs": "ShowJobs",
+    "procedures": "ShowProcedures",
+    "upkeep": "AnalyzeTable AnalyzeTables RefreshTable RepairTable CacheTable ClearCache",
     "tables": (
         "ColumnDef Watermark PrimaryKey Transform PartitionColumn Like CreateTable DropTable ShowTables "
-        "Describe ShowCreateTable ShowTableProperties"
+        "PartitionFilter ShowTableExtended ShowColumns ShowPartitions Describe DescribeQuery ShowCreateTable "
+        "ShowTableProperties"
     ),
     "alter": (
         "AlterAction SetProperties UnsetProperties SetLocation RenameTable Inapplicable AddColumn DropColumn "

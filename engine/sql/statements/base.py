@@ -53,6 +53,15 @@ class Query(NamedTuple):
     hints: tuple[TableHint, ...] = ()
 
 
+class LikePattern(NamedTuple):
+    """``[NOT] {LIKE | ILIKE} 'text'`` of a SHOW statement."""
+
+    text: str
+    negated: bool = False
+    any_case: bool = False
+    """ILIKE. Spark's LIKE takes any case too."""
+
+
 class Statement:
     """The root of all statements."""
 

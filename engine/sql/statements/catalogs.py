@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bergsql.catalog.errors import Span
-from bergsql.engine.sql.statements.base import Option, Statement
+from bergsql.engine.sql.statements.base import LikePattern, Option, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,17 @@ class CreateCatalog(Statement):
     options: tuple[Option, ...] = ()
     comment: str | None = None
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterCatalog(Statement):
+    """``SET (…)``, ``RESET (…)`` or ``COMMENT '…'``: one of them."""
+
+    name: str
+    span: Span
+    changed: tuple[Option, ...] = ()
+    removed: tuple[str, ...] = ()
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +42,15 @@ class UseCatalog(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeCatalog(Statement):
+    name: str
+    span: Span
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ShowCatalogs(Statement):
-    like: str | None = None
+    like: LikePattern | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bergsql.engine.sql.statements.base import Name, Option, Statement
+from bergsql.engine.sql.statements.base import LikePattern, Name, Option, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,18 @@ class CreateDatabase(Statement):
     comment: str | None = None
     location: str | None = None
     properties: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDatabase(Statement):
+    """``ALTER DATABASE``, and ``COMMENT ON DATABASE``: what is set, and the keys that are taken away."""
+
+    name: Name
+    changed: tuple[Option, ...] = ()
+    removed: tuple[str, ...] = ()
+    if_exists: bool = False
+    needs_keys: bool = False
+    """Whether the keys of ``removed`` must be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +44,15 @@ class UseDatabase(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeDatabase(Statement):
+    name: Name
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ShowDatabases(Statement):
     catalog: Name | None = None
-    like: str | None = None
+    like: LikePattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +60,8 @@ class ShowCurrentDatabase(Statement):
     """``SHOW CURRENT DATABASE`` (flink) and ``SHOW CURRENT NAMESPACE`` (spark: catalog and namespace)."""
 
     namespace_form: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateDatabase(Statement):
+    name: Name

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bergsql.catalog.errors import Span
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.statements.base import Expression, Name, Option, Query, Statement
+from bergsql.engine.sql.statements.base import Expression, LikePattern, Name, Option, Query, Statement
 from bergsql.engine.sql.types import DataType
 
 
@@ -109,12 +109,55 @@ class DropTable(Statement):
 @dataclass(frozen=True, slots=True)
 class ShowTables(Statement):
     database: Name | None = None
-    like: str | None = None
+    like: LikePattern | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFilter:
+    """``PARTITION (name = value, …)``: the values as text, None for NULL."""
+
+    values: tuple[tuple[str, str | None], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTableExtended(Statement):
+    """Spark's ``SHOW TABLE EXTENDED``: what there is to tell of each table, or of one partition."""
+
+    database: Name | None
+    like: LikePattern
+    partition: PartitionFilter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns(Statement):
+    """``database`` is that of Spark's ``SHOW COLUMNS IN t IN database``."""
+
+    name: Name
+    database: Name | None = None
+    like: LikePattern | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPartitions(Statement):
+    name: Name
+    partition: PartitionFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Describe(Statement):
+    """DESCRIBE of a table, of one of its columns or of one of its partitions."""
+
     name: Name
+    extended: bool = False
+    column: Name | None = None
+    partition: PartitionFilter | None = None
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeQuery(Statement):
+    query: Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""ALTER CATALOG, ALTER DATABASE and COMMENT ON."""
+
+from __future__ import annotations
+
+from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor
+from bergsql.engine.sql.statements.base import Option, Statement
+from bergsql.engine.sql.statements.catalogs import AlterCatalog
+from bergsql.engine.sql.statements.databases import AlterDatabase
+
+_PROPERTIES = ("DBPROPERTIES", "PROPERTIES")
+
+
+def alter_catalog(cursor: Cursor) -> AlterCatalog:
+    """``ALTER CATALOG c {SET (…) | RESET (…) | COMMENT '…'}``, from the name on."""
+    name, span = cursor.identifier("the name of a catalog")
+    match cursor.expect_any("SET", "RESET", "COMMENT"):
+        case "SET":
+            return AlterCatalog(name, span, changed=_some(cursor))
+        case "RESET":
+            return AlterCatalog(name, span, removed=_keys(cursor))
+        case _:
+            return AlterCatalog(name, span, comment=cursor.string("a comment in quotes"))
+
+
+def alter_database(cursor: Cursor) -> AlterDatabase:
+    """``ALTER DATABASE d {SET [DBPROPERTIES] (…) | UNSET … | RESET (…) | SET LOCATION '…'}``, from the name on."""
+    if_exists = cursor.if_exists()
+    name = cursor.name("the name of a database")
+    match cursor.expect_any("SET", "UNSET", "RESET"):
+        case "SET":
+            if cursor.accept("LOCATION"):
+                start = cursor.token.start
+                place = cursor.string("a path in quotes")
+                changed: tuple[Option, ...] = (Option("location", place, cursor.span_from(start)),)
+            elif cursor.accept_any(*_PROPERTIES) or cursor.at("("):
+                changed = _some(cursor)
+            else:
+                raise cursor.expected((*_PROPERTIES, "LOCATION", "("))
+            return AlterDatabase(name, changed, if_exists=if_exists)
+        case "UNSET":
+            cursor.expect_any(*_PROPERTIES)
+            lenient = cursor.if_exists()
+            return AlterDatabase(name, removed=_keys(cursor), if_exists=if_exists, needs_keys=not lenient)
+        case _:
+            return AlterDatabase(name, removed=_keys(cursor), if_exists=if_exists)
+
+
+def comment_on(cursor: Cursor) -> Statement:
+    """``COMMENT ON {CATALOG | DATABASE | TABLE | COLUMN} x IS {'text' | NULL}``."""
+    from bergsql.engine.sql.statements.alter import AlterTable, SetProperties, UnsetProperties
+
+    begin = cursor.token.start
+    cursor.expect("COMMENT", "ON")
+    what = cursor.expect_any("TABLE", *DATABASE_WORDS, "CATALOG", "COLUMN")
+    name = cursor.name(f"the name of a {what.lower()}")
+    cursor.expect("IS")
+    start = cursor.token.start
+    text = None if cursor.accept("NULL") else cursor.string("a comment in quotes, or NULL")
+    if what == "COLUMN":
+        raise cursor.refused("COMMENT ON COLUMN", begin)
+    if what == "CATALOG" and len(name.parts) > 1:
+        raise cursor.error("A catalog's name has one part.", name.span)
+    if what == "CATALOG":
+        return AlterCatalog(name.parts[0], name.span, comment=text or "")
+    changed = () if text is None else (Option("comment", text, cursor.span_from(start)),)
+    if what == "TABLE":
+        return AlterTable(name, (SetProperties(changed) if changed else UnsetProperties(("comment",), True),))
+    return AlterDatabase(name, changed, () if changed else ("comment",))
+
+
+def _some(cursor: Cursor) -> tuple[Option, ...]:
+    if cursor.at("(", ")"):
+        raise cursor.error("SET needs at least one 'key' = 'value'.")
+    return cursor.options()
+
+
+def _keys(cursor: Cursor) -> tuple[str, ...]:
+    if cursor.at("(", ")"):
+        raise cursor.error("At least one key must be named.")
+    return tuple(cursor.list_of(cursor.option_key))
