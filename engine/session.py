@@ -52,6 +52,8 @@ class Session:
         self.temporaries: dict[tuple[str, ...], object] = {}
         """Temporary tables and views, see ``engine/definitions.py``."""
         self.variables = dict(config.variables)
+        self.modules = {"core": True}
+        """Flink's modules that are loaded, and whether each is in use."""
         self.notes: list[str] = []
         """What the person should know about the statement that runs, beside its result."""
         if config.flavour is not Flavour.FLINK:

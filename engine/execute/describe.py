@@ -11,7 +11,7 @@ from bergsql.catalog.secrets import mask_value
 from bergsql.engine.definitions import Found, View, find
 from bergsql.engine.execute.default_text import default_sql
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.query import plan_query
+from bergsql.engine.plan.query import plan_query, query_columns
 from bergsql.engine.plan.relations import ViewRelation
 from bergsql.engine.plan.views import view_columns
 from bergsql.engine.relations import SessionRelations
@@ -34,37 +34,64 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.sort import SortOrder
     from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.session import Session
 
 
 def describe(session: Session, statement: st.Describe) -> Result:
-    """The columns of a table, as the flavour's own client lists them."""
-    found = find(session, statement.name.parts, statement.name.span)
+    """DESCRIBE of a table or a view, of one of its columns or of one of its partitions."""
+    if statement.column is not None:
+        from bergsql.engine.execute.columns import describe_column
+
+        return describe_column(session, statement.name, statement.column)
+    if not (statement.as_json or statement.partition or statement.extended):
+        return columns(session, statement.name)
+    from bergsql.engine.execute import table_details
+
+    if statement.as_json:
+        return table_details.as_json(session, statement)
+    listed = columns(session, statement.name)
+    pairs = (
+        table_details.partition_pairs(session, statement, statement.partition)
+        if statement.partition
+        else table_details.extended(session, statement.name)
+    )
+    width = len(listed.columns)
+    below = [(*pair, "") if width == 3 else (*pair, *[None] * (width - 2)) for pair in pairs]
+    return Result(listed.kind, listed.columns, [[*listed.rows(), *below]])
+
+
+def describe_query(session: Session, statement: st.DescribeQuery) -> Result:
+    """``DESCRIBE QUERY …``: the columns that a query gives."""
+    found = query_columns(statement.query, SessionRelations(session))
+    if session.flavour is Flavour.SPARK:
+        return listing(("col_name", "data_type", "comment"), [(c.name, spark_name(c.type), None) for c in found])
+    return flink_columns([(c.name, flink_name(c.type), c.nullable, None, None, None, None) for c in found])
+
+
+def columns(session: Session, name: st.Name) -> Result:
+    """The columns of a table or a view, as the flavour's own client lists them."""
+    found = find(session, name.parts, name.span)
     if found is not None:
         if isinstance(found.definition, View):
-            return _describe_view(session, found, found.definition, statement.name.span)
+            return _describe_view(session, found, found.definition, name.span)
         return _describe_connector(session, found.definition)
-    _, table = load(session, statement.name)
+    _, table = load(session, name)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
         return _describe_spark(metadata)
-    keys = metadata.schema.identifier_names
-    rows = [
-        (
-            f.name,
-            flink_name(from_iceberg(f.type)),
-            not f.required,
-            f"PRI({', '.join(keys)})" if f.name in keys else None,
-            None if f.write_default is None else f"DEFAULT {default_sql(f, Flavour.FLINK)}",
-            None,
-            f.doc,
-        )
-        for f in metadata.schema.fields
-    ]
-    return _flink_columns(rows)
+    return flink_columns([flink_row(metadata.schema, f.name, f) for f in metadata.schema.fields])
 
 
-def _flink_columns(rows: Sequence[Row]) -> Result:
+def flink_row(schema: Schema, name: str, field: NestedField) -> Row:
+    """A column, or a field within one, as Flink describes it; ``name`` is its full name."""
+    keys = schema.identifier_names
+    key = f"PRI({', '.join(keys)})" if name in keys else None
+    default = None if field.write_default is None else f"DEFAULT {default_sql(field, Flavour.FLINK)}"
+    return (name, flink_name(from_iceberg(field.type)), not field.required, key, default, None, field.doc)
+
+
+def flink_columns(rows: Sequence[Row]) -> Result:
     """Columns as Flink describes them; that of comments is there when there is a comment."""
     names = ("name", "type", "null", "key", "extras", "watermark", "comment")
     columns = [Column(name, BOOLEAN if name == "null" else STRING) for name in names]
@@ -80,7 +107,7 @@ def _describe_view(session: Session, found: Found, view: View, span: Span) -> Re
     if session.flavour is Flavour.SPARK:
         rows = [(c.name, spark_name(c.type), doc) for c, doc in zip(columns, view.comments, strict=True)]
         return listing(("col_name", "data_type", "comment"), list(rows))
-    return _flink_columns(
+    return flink_columns(
         [
             (c.name, flink_name(c.type), c.nullable, None, None, None, doc)
             for c, doc in zip(columns, view.comments, strict=True)
@@ -224,7 +251,7 @@ def _create_spark(name: TableName, metadata: TableMetadata) -> str:
     if comment is not None:
         out += f"COMMENT {spark_text(comment)}\n"
     out += f"LOCATION {spark_text(mask_value('location', metadata.location))}\n"
-    properties = _shown_properties(metadata)
+    properties = shown_properties(metadata)
     return out + "TBLPROPERTIES (\n" + _pairs(properties, spark_text) + ")\n"
 
 
@@ -232,7 +259,7 @@ def _pairs(properties: dict[str, str], text: Callable[[str], str]) -> str:
     return ",\n".join(f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(properties.items()))
 
 
-def _shown_properties(metadata: TableMetadata) -> dict[str, str]:
+def shown_properties(metadata: TableMetadata) -> dict[str, str]:
     """A table's properties and what Spark lists with them."""
     file_format = metadata.properties.get("write.format.default", "parquet")
     snapshot = metadata.current_snapshot_id
@@ -255,7 +282,7 @@ def show_properties(session: Session, statement: st.ShowTableProperties) -> Resu
         name, properties = found, dict(found.definition.properties)
     else:
         name, table = load(session, statement.name)
-        properties = _shown_properties(table.metadata)
+        properties = shown_properties(table.metadata)
     if statement.key is None:
         return listing(("key", "value"), [(k, mask_value(k, v)) for k, v in sorted(properties.items())])
     value = properties.get(statement.key)
@@ -284,7 +311,7 @@ def _describe_connector(session: Session, definition: st.CreateTable) -> Result:
                 c.comment,
             )
         )
-    return _flink_columns(rows)
+    return flink_columns(rows)
 
 
 def _computed_type(session: Session, definition: st.CreateTable, expression: st.Expression) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bergsql.catalog.base import Catalog, TableIdent
 from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
-from bergsql.engine.definitions import Found, View, temporaries_in, temporary_named
+from bergsql.engine.definitions import Definition, Found, View, temporaries_in, temporary_named
 from bergsql.engine.execute.like import like
 from bergsql.engine.names import TableName, database_name, named_table, require_database
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
@@ -99,19 +100,47 @@ def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
 
 def show(session: Session, statement: st.ShowTables) -> Result:
     """``SHOW TABLES [IN database] [LIKE pattern]``."""
-    if statement.database is None:
-        catalog, namespace, span = session.catalog(session.current_catalog), session.namespace, None
-    else:
-        span = statement.database.span
-        catalog, namespace = database_name(session, statement.database.parts, span)
-    require_database(catalog, namespace, span)
-    temporary = temporaries_in(session, catalog.name, namespace)
-    own = [ident.name for ident in catalog.list_tables(namespace)]
-    names = like(statement.like, own, session.flavour)
-    shown = like(statement.like, [f.parts[-1] for f in temporary], session.flavour)
+    _, namespace, names, temporary = _named(session, statement.database, statement.like)
     if session.flavour is Flavour.FLINK:
-        return listing(("table name",), [(name,) for name in sorted({*names, *shown})])
+        return listing(("table name",), [(name,) for name in sorted({*names, *(f.parts[-1] for f in temporary)})])
     columns = (Column("namespace", STRING), Column("tableName", STRING), Column("isTemporary", BOOLEAN))
     rows: list[Row] = [(".".join(namespace), name, False) for name in names]
-    rows += [(".".join(f.parts[1:-1]), f.parts[-1], True) for f in temporary if f.parts[-1] in shown]
+    rows += [(".".join(f.parts[1:-1]), f.parts[-1], True) for f in temporary]
     return Result(ResultKind.LISTING, columns, [rows])
+
+
+def show_extended(session: Session, statement: st.ShowTableExtended) -> Result:
+    """Spark's ``SHOW TABLE EXTENDED``: all that there is to tell of each table, in one cell."""
+    from bergsql.engine.execute.table_details import information
+
+    catalog, namespace, names, temporary = _named(session, statement.database, statement.like)
+    rows: list[Row] = []
+    for name in names:
+        table = TableName(catalog, TableIdent(namespace, name))
+        kept = catalog.definition(table.ident) if isinstance(catalog, DefinitionCatalog) else None
+        found = Found(table.parts, kept, False) if isinstance(kept, Definition) else None
+        text = information(table, found, statement.partition)
+        rows += [(".".join(namespace), name, False, text)] if text is not None else []
+    for found in temporary:
+        table = TableName(catalog, TableIdent(namespace, found.parts[-1]))
+        text = information(table, found, statement.partition)
+        rows += [(".".join(found.parts[1:-1]), found.parts[-1], True, text)] if text is not None else []
+    texts = ("namespace", "tableName", "isTemporary", "information")
+    columns = tuple(Column(name, BOOLEAN if name == "isTemporary" else STRING) for name in texts)
+    return Result(ResultKind.LISTING, columns, [rows])
+
+
+def _named(
+    session: Session, database: st.Name | None, pattern: st.LikePattern | None
+) -> tuple[Catalog, tuple[str, ...], list[str], list[Found]]:
+    """A database (None: the current one), and the names in it that match: those that last, and temporary ones."""
+    if database is None:
+        catalog, namespace, span = session.catalog(session.current_catalog), session.namespace, None
+    else:
+        span = database.span
+        catalog, namespace = database_name(session, database.parts, span)
+    require_database(catalog, namespace, span)
+    names = like(pattern, [ident.name for ident in catalog.list_tables(namespace)], session.flavour)
+    temporary = temporaries_in(session, catalog.name, namespace)
+    shown = like(pattern, {f.parts[-1] for f in temporary}, session.flavour)
+    return catalog, namespace, names, [f for f in temporary if f.parts[-1] in shown]

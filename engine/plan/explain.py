@@ -27,16 +27,16 @@ def _scan_lines(planned: PlannedScan) -> list[str]:
     if not isinstance(planned.predicate, AlwaysTrue):
         lines.append(f"    pushed down: {planned.predicate}")
     lines.append(f"    manifests: {files.manifests_kept} of {files.manifests_total}")
-    lines.append(f"    files: {files.files_kept} of {files.files_total}, {_size(files.bytes_kept)}")
+    lines.append(f"    files: {files.files_kept} of {files.files_total}, {size_text(files.bytes_kept)}")
     if files.delete_files:
         lines.append(f"    delete files: {files.delete_files}")
     return lines
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
     """A number of bytes as a person reads it.
 
-    >>> [_size(n) for n in (0, 1023, 1536, 5 * 2**30)]
+    >>> [size_text(n) for n in (0, 1023, 1536, 5 * 2**30)]
     ['0 bytes', '1023 bytes', '1.5 KiB', '5.0 GiB']
     """
     if count < 1024:

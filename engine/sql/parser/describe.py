@@ -35,16 +35,16 @@ def describe(cursor: Cursor) -> Statement:
         else:
             cursor.name("a name")
         raise cursor.later(f"DESCRIBE {what}", start)
-    if (cursor.at("QUERY") and not cursor.ends(1)) and cursor.accept("QUERY"):
+    if cursor.at("QUERY") and not cursor.ends(1):
+        cursor.advance()
         return DescribeQuery(parse_query(cursor))
-    if at_query(cursor):
+    if not _accept_keyword(cursor, "TABLE") and at_query(cursor):
         return DescribeQuery(parse_query(cursor))
     return _table(cursor)
 
 
 def _table(cursor: Cursor) -> Describe:
-    """``[TABLE] [EXTENDED | FORMATTED] t [PARTITION (…) | column] [AS JSON]``."""
-    _accept_keyword(cursor, "TABLE")
+    """``[EXTENDED | FORMATTED] t [PARTITION (…) | column] [AS JSON]``."""
     extended = _accept_keyword(cursor, "EXTENDED", "FORMATTED") != ""
     name = cursor.name("the name of a table")
     partition = column = None

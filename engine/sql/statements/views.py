@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bergsql.catalog.errors import Span
 from bergsql.engine.sql.statements.alter import AlterAction
-from bergsql.engine.sql.statements.base import Name, Option, Query, Statement
+from bergsql.engine.sql.statements.base import LikePattern, Name, Option, Query, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class DropView(Statement):
 @dataclass(frozen=True, slots=True)
 class ShowViews(Statement):
     database: Name | None = None
-    like: str | None = None
+    like: LikePattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
