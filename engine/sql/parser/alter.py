@@ -13,8 +13,8 @@ from bergsql.engine.sql.parser.alter_columns import (
     replaced_columns,
 )
 from bergsql.engine.sql.parser.alter_layout import added_field, dropped_field, replaced_field, write_order
-from bergsql.engine.sql.parser.alter_references import RefusedAction, reference
 from bergsql.engine.sql.parser.alter_names import alter_catalog, alter_database
+from bergsql.engine.sql.parser.alter_references import RefusedAction, reference
 from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.tables import at_constraint, primary_key, watermark
 from bergsql.engine.sql.statements.alter import (
