@@ -58,6 +58,8 @@ def bind_aggregate(
     ready = fit_arguments(function.parameters, name, bound, context, span, plain)
     if not function.keeps_nulls and ready:
         around.conditions.append(f"{ready[0].sql} IS NOT NULL")
+    if context.aggregate_filter and over is None:
+        around.conditions.append(context.aggregate_filter)
     if over is not None:
         around.over, around.over_text = window_sql(over, context, name.lower(), bound)
 

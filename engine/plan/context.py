@@ -27,10 +27,11 @@ class Slot(Record):
     """A scan of an Iceberg table: where it stands in the SQL, and what is known of what it must read.
 
     ``mark`` stands for its SQL until the whole query is planned. ``padded`` is True behind an outer join that adds rows
-    of NULLs for it: only what such rows cannot fulfil may be pushed then.
+    of NULLs for it: only what such rows cannot fulfil may be pushed then. ``sampled`` is True below TABLESAMPLE: a
+    filter in front of it would draw from other rows.
     """
 
-    __slots__ = ("columns", "mark", "padded", "predicates", "relation")
+    __slots__ = ("columns", "mark", "padded", "predicates", "relation", "sampled")
 
     def __init__(self, relation: IcebergRelation, mark: str) -> None:
         self.relation = relation
@@ -38,6 +39,7 @@ class Slot(Record):
         self.columns: set[str] = set()
         self.predicates: list[Predicate] = []
         self.padded = False
+        self.sampled = False
 
 
 class OutputColumn(Record):
@@ -148,6 +150,8 @@ class Found:
 class Context(Record):
     """Where an expression stands: what names mean there, and what it may hold.
 
+    aggregate_filter
+        A condition on the rows that every aggregate takes (PIVOT's), as SQL.
     found
         What was found so far; copies of a context share it.
     group_keys
@@ -161,6 +165,7 @@ class Context(Record):
     """
 
     __slots__ = (
+        "aggregate_filter",
         "aggregates_allowed",
         "aliases",
         "aliases_first",
@@ -193,6 +198,7 @@ class Context(Record):
         self.aggregates_allowed = aggregates_allowed
         self.windows_allowed = windows_allowed
         self.inside_aggregate = False
+        self.aggregate_filter: str | None = None
         self.found = Found()
         self.group_keys: dict[str, Bound] = {}
         self.aliases: dict[str, Bound] = {}

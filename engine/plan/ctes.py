@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.context import Cte, OutputColumn, Planner
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
@@ -27,8 +27,7 @@ def bind_with(
     named = dict(ctes)
     head: list[str] = []
     node = query.args["with_"]
-    if node.args.get("recursive"):
-        raise not_supported("WITH RECURSIVE", span_of(node))
+    recursive = bool(node.args.get("recursive"))
     scope = Scope(planner.flavour)
     own: set[str] = set()
     readers = Counter(scope.fold(t.name) for t in query.find_all(exp.Table) if not t.args.get("db"))
@@ -40,6 +39,12 @@ def bind_with(
         if key in own:
             raise BergError(ErrorCode.INVALID, f"WITH names '{name}' twice.", span=span_of(cte.args["alias"]))
         own.add(key)
+        if recursive and _reads(cte.this, key, scope):
+            from bergsql.engine.plan.recursion import bind_recursive
+
+            named[key], sql = bind_recursive(cte, planner, parent, named)
+            head.append(sql)
+            continue
         bound = bind_query(cte.this, planner, parent, named)
         columns = bound.columns
         if readers[key] > 1:
@@ -51,6 +56,11 @@ def bind_with(
         named[key] = Cte(name, sql_name, columns)
         head.append(f"{identifier(sql_name)}({inner}) AS ({bound.sql})")
     return named, head
+
+
+def _reads(query: exp.Expr, key: str, scope: Scope) -> bool:
+    """Whether a query of WITH reads itself."""
+    return any(scope.fold(t.name) == key and not t.args.get("db") for t in query.find_all(exp.Table))
 
 
 def rename(columns: list[OutputColumn], names: list[exp.Expr], relation: str, span: Span | None) -> list[OutputColumn]:

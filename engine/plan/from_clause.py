@@ -29,6 +29,10 @@ def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapp
     from_ = node.args.get("from_")
     if from_ is None:
         return scope, ""
+    sample = node.args.get("sample")
+    if sample is not None:  # written behind an alias, it is of the last relation
+        last = ([from_, *(from_.this.args.get("joins") or []), *(node.args.get("joins") or [])])[-1].this
+        last.set("sample", sample)
     sql = bind_relation(from_.this, scope, planner, ctes)
     sql = bind_joins(sql, from_.this.args.get("joins") or [], scope, planner, ctes)
     sql = bind_joins(sql, node.args.get("joins") or [], scope, planner, ctes)
@@ -48,6 +52,8 @@ def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = N
         if number not in scope.slots or (only is not None and number not in only):
             continue
         slot = planner.slots[number]
+        if slot.sampled:
+            continue
         if pushdown.is_useful(predicate) and (not slot.padded or pushdown.rejects_null(predicate)):
             slot.predicates.append(predicate)
 
@@ -58,6 +64,24 @@ def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = N
 def bind_relation(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
     """One relation of FROM; its columns join ``scope``."""
     refuse_unknown_parts(node)
+    pivots = node.args.get("pivots")
+    inner = Scope(scope.flavour, scope.parent) if pivots else scope
+    sample = node.args.get("sample")
+    if sample is not None:
+        from bergsql.engine.plan.sample import sampled
+
+        sql = sampled(sample, lambda: _bind_plain(node, inner, planner, ctes), planner)
+    else:
+        sql = _bind_plain(node, inner, planner, ctes)
+    if not pivots:
+        return sql
+    from bergsql.engine.plan.pivot import bind_pivots
+
+    return bind_pivots(sql, pivots, inner, scope, planner, ctes)
+
+
+def _bind_plain(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    """The relation without its TABLESAMPLE and PIVOT."""
     if isinstance(node, exp.Table):
         return _bind_table(node, scope, planner, ctes)
     if isinstance(node, exp.Subquery):
@@ -81,17 +105,30 @@ def _bind_parenthesised(node: exp.Expr, scope: Scope, planner: Planner, ctes: Ma
     """``(a JOIN b ON …)``, or ``(a)``, which is ``a``."""
     relation, alias = node.this, node.args.get("alias")
     joins = relation.args.get("joins") or []
-    if alias is not None:
-        if joins or relation.args.get("alias") is not None:
-            raise not_supported("An alias of a join in parentheses", span_of(alias))
-        relation = relation.copy()
-        relation.set("alias", alias.copy())
-    if not joins:
+    if alias is None and not joins:
         return bind_relation(relation, scope, planner, ctes)
     inner = Scope(scope.flavour, scope.parent)
     sql = bind_joins(bind_relation(relation, inner, planner, ctes), joins, inner, planner, ctes)
+    if alias is not None:
+        return _under_one_name(sql, inner, node, scope, planner)
     scope.adopt(inner)
     return f"({sql})"
+
+
+def _under_one_name(sql: str, inner: Scope, node: exp.Expr, scope: Scope, planner: Planner) -> str:
+    """``(a JOIN b ON …) AS j``: the columns of all its relations are columns of ``j``."""
+    from bergsql.engine.plan.resolve import column_of
+
+    alias, names = alias_of(node)
+    columns = inner.all_columns()
+    for column in columns:
+        planner.note_read(column_of(column, column.name))
+    items = ", ".join(c.sql for c in columns)
+    output = [OutputColumn(c.name, c.type, c.nullable, c.origin) for c in columns]
+    answers_to = (alias,) if alias else ()
+    return derive(
+        f"(SELECT {items} FROM {sql})", output, alias or "j", answers_to, names, scope, planner, span_of(node)
+    )
 
 
 def alias_of(node: exp.Expr) -> tuple[str | None, list[exp.Expr]]:
@@ -117,7 +154,7 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         cte = ctes[scope.fold(parts[0])]
         for hint in planner.take_hints(span):
             raise BergError(ErrorCode.OPTION, f"'{parts[0]}' is a query of WITH: it has no options.", span=hint.span)
-        return _derived(
+        return derive(
             identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
         )
     relation = planner.relations.resolve(tuple(parts), span)
@@ -183,7 +220,7 @@ def _bind_relation_of(
         for f in relation.table.metadata.schema.fields
     ]
     scope.slots.add(number)
-    return _derived(
+    return derive(
         planner.slots[number].mark,
         columns,
         alias or relation.parts[-1],
@@ -219,7 +256,7 @@ def _suffix_form(suffix: str) -> str:
     return f"The metadata table '{suffix}'"
 
 
-def _derived(
+def derive(
     sql: str,
     columns: list[OutputColumn],
     wanted: str,
@@ -274,7 +311,7 @@ def _bind_subquery(
     else:
         bound = bind_query(query, planner, scope if lateral else scope.parent, ctes)
     word = "LATERAL " if lateral else ""
-    return _derived(
+    return derive(
         f"{word}({bound.sql})",
         bound.columns,
         alias or "q",
@@ -293,9 +330,9 @@ def bind_joins(sql: str, joins: list[exp.Expr], scope: Scope, planner: Planner, 
     """``sql`` joined to each of ``joins``."""
     if not joins:
         return sql
-    from bergsql.engine.plan.join_clause import bind_join
+    from bergsql.engine.plan.join_clause import bind_join, commas_last
 
-    for join in joins:
+    for join in joins if planner.spark else commas_last(joins):
         sql = bind_join(sql, join, scope, planner, ctes)
     return sql
 

@@ -29,6 +29,8 @@ def bind_group(group: exp.Expr, items: list[exp.Expr], context: Context) -> tupl
             if isinstance(extra, exp.Expr):
                 if extra.expressions:
                     parts.append(_element(extra, items, inner, keys))
+                    if name == "grouping_sets":  # GROUP BY a, b GROUPING SETS ((a), (b)): only the sets count
+                        parts = parts[-1:]
                 elif parts:  # GROUP BY a, b WITH ROLLUP
                     parts = [f"{word} ({', '.join(parts)})"]
     return ", ".join(parts), keys

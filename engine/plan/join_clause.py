@@ -65,19 +65,50 @@ def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: M
     if kind in ("SEMI", "ANTI"):
         scope.cut(len(before))  # the right side is not seen outside
         scope.star = left_columns if scope.star is not None else None
-    if kind in ("RIGHT", "FULL") or kind == "LEFT":
+    if kind in ("RIGHT", "FULL", "LEFT", "ASOF LEFT"):
         _mark_nullable(scope, before, added, kind)
-    return f"{left} {JOINS[kind].sql} {right}{clause}"
+    sql = f"{left} {JOINS[kind].sql} {right}{clause}"
+    pivots = join.args.get("pivots")
+    if not pivots:
+        return sql
+    from bergsql.engine.plan.pivot import bind_pivots
+
+    return bind_pivots(sql, pivots, scope.emptied(), scope, planner, ctes)
+
+
+def commas_last(joins: list[exp.Expr]) -> list[exp.Expr]:
+    """The joins so that they may be made from left to right. In Flink a comma joins last, which only a RIGHT or FULL
+    JOIN behind it can tell: those join the relation behind the comma alone."""
+    groups: list[list[exp.Expr]] = []
+    for join in joins:
+        if _is_comma(join) or not groups:
+            groups.append([join])
+        else:
+            groups[-1].append(join)
+    made: list[exp.Expr] = []
+    for first, *rest in groups:
+        if _is_comma(first) and any(str(j.args.get("side") or "").upper() in ("RIGHT", "FULL") for j in rest):
+            relation = first.this.copy()
+            relation.set("joins", [*(relation.args.get("joins") or []), *(j.copy() for j in rest)])
+            made.append(exp.Join(this=exp.Paren(this=relation)))
+        else:
+            made += [first, *rest]
+    return made
+
+
+def _is_comma(join: exp.Expr) -> bool:
+    return not any(join.args.get(k) for k in ("method", "side", "on", "using")) and join.args.get("kind") != "INNER"
 
 
 def _pad(planner: Planner, kind: str, left: set[int], right: set[int]) -> None:
-    padded = {"LEFT": right, "RIGHT": left, "FULL": left | right}.get(kind, set())
+    padded = {"LEFT": right, "ASOF LEFT": right, "RIGHT": left, "FULL": left | right}.get(kind, set())
     for number in padded:
         planner.slots[number].padded = True
 
 
 def _mark_nullable(scope: Scope, before: list[Source], added: list[Source], kind: str) -> None:
-    for source in [*(added if kind in ("LEFT", "FULL") else []), *(before if kind in ("RIGHT", "FULL") else [])]:
+    outer = added if kind in ("LEFT", "ASOF LEFT", "FULL") else []
+    for source in [*outer, *(before if kind in ("RIGHT", "FULL") else [])]:
         for column in source.columns:
             column.nullable = True
     if scope.star is not None:

@@ -52,6 +52,8 @@ JOINS = {
     "FULL": JoinKind("FULL JOIN", _none),
     "SEMI": JoinKind("SEMI JOIN", _both),
     "ANTI": JoinKind("ANTI JOIN", _right),
+    "ASOF": JoinKind("ASOF JOIN", _none),
+    "ASOF LEFT": JoinKind("ASOF LEFT JOIN", _none),
 }
 
 
@@ -60,6 +62,11 @@ def join_kind(join: exp.Expr) -> str:
     kind = str(join.args.get("kind") or "").upper()
     side = str(join.args.get("side") or "").upper()
     method = str(join.args.get("method") or "").upper()
+    if method == "ASOF":
+        if join.args.get("on") is None or side not in ("", "LEFT"):
+            message = "ASOF JOIN needs ON with equalities and one of >=, >, <= or <; it may be a LEFT one."
+            raise BergError(ErrorCode.INVALID, message, span=span_of(join.this))
+        return f"ASOF {side}".strip()
     if method not in ("", "NATURAL"):
         raise not_supported(f"A {method} JOIN", span_of(join.this))
     if kind in ("SEMI", "ANTI"):

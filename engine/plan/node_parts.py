@@ -6,24 +6,29 @@ import re
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.sql.parser.query import span_of
 
 _TAIL = frozenset("order sort cluster limit offset".split())
 _SET_OPERATION = frozenset("this expression with_ distinct by_name side kind on".split()) | _TAIL
 _PARTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Select: frozenset(
-        "with_ distinct expressions from_ joins laterals where group having qualify windows distribute hint "
+        "with_ distinct expressions from_ joins laterals where group having qualify windows distribute hint sample "
         "operation_modifiers".split()
     )
     | _TAIL,
     exp.Union: _SET_OPERATION,
     exp.Except: _SET_OPERATION,
     exp.Intersect: _SET_OPERATION,
-    exp.Values: frozenset({"expressions", "alias", "joins", "with_"}) | _TAIL,
-    exp.Subquery: frozenset({"this", "alias", "joins", "with_"}) | _TAIL,
-    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins", "version"}),
-    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method"}),
+    exp.Values: frozenset({"expressions", "alias", "joins", "with_", "pivots", "sample"}) | _TAIL,
+    exp.Subquery: frozenset({"this", "alias", "joins", "with_", "pivots", "sample"}) | _TAIL,
+    exp.Table: frozenset({"this", "db", "catalog", "alias", "joins", "version", "pivots", "sample"}),
+    exp.Pivot: frozenset(
+        "expressions fields unpivot include_nulls alias columns identify_pivot_strings prefixed_pivot_columns "
+        "pivot_column_naming value_columns_first".split()
+    ),
+    exp.TableSample: frozenset("method bucket_numerator bucket_denominator percent size seed".split()),
+    exp.Join: frozenset({"this", "on", "using", "side", "kind", "method", "pivots"}),
     exp.Unnest: frozenset({"expressions", "alias", "offset", "joins"}),
     exp.Lateral: frozenset({"this", "view", "outer", "alias", "joins"}),
     exp.With: frozenset({"expressions", "recursive"}),
@@ -58,21 +63,25 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
 _PLAIN_PARTS = frozenset({"this", "expression", "expressions"})
 
 _CLAUSES = {
-    "into": "SELECT INTO",
     "match": "MATCH_RECOGNIZE",
-    "pivots": "PIVOT",
-    "connect": "CONNECT BY",
     "prewhere": "PREWHERE",
     "settings": "SETTINGS",
     "format": "FORMAT",
-    "locks": "FOR UPDATE",
-    "sample": "TABLESAMPLE",
-    "ordinality": "WITH ORDINALITY",
-    "match_condition": "ASOF JOIN",
+    "match_condition": "MATCH_CONDITION of an ASOF JOIN",
+    "bucket_field": "TABLESAMPLE (BUCKET … ON a column)",
     "totals": "GROUP BY … WITH TOTALS",
     "exclude": "EXCLUDE in a window's frame",
 }
 """What parts are called that stand for a clause of their own."""
+
+_REFUSED = {
+    "into": ("SELECT INTO has nowhere to write to here.", "CREATE TABLE … AS SELECT makes a table of a query."),
+    "locks": (
+        "FOR UPDATE and FOR SHARE lock rows, and an Iceberg table has no locks.",
+        "Leave it out: a query reads one snapshot, whatever others write meanwhile.",
+    ),
+}
+"""Clauses that mean nothing for Iceberg tables: what is said, and what to do instead."""
 
 _FORMS = {
     "Adjacent": "-|-",
@@ -102,7 +111,10 @@ def refuse_unknown_parts(node: exp.Expr) -> None:
     for part, value in node.args.items():
         if value and part not in known:
             first = value[0] if isinstance(value, list) else value
-            place = span_of(first) if isinstance(first, exp.Expr) and part in _CLAUSES else None
+            place = span_of(first) if isinstance(first, exp.Expr) and part in (*_CLAUSES, *_REFUSED) else None
+            if part in _REFUSED:
+                message, hint = _REFUSED[part]
+                raise BergError(ErrorCode.INVALID, message, span=place or span_of(node), hint=hint)
             raise not_supported(_CLAUSES.get(part, f"The '{part}' of {form_of(node)}"), place or span_of(node))
 
 

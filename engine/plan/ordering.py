@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.aggregate_calls import order_key
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Planner
@@ -29,9 +29,56 @@ def order_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
         return ""
     inner = replace(context, clause="ORDER BY", aliases_first=True)
     places = {item.bound.sql: n for n, item in reversed(list(enumerate(items)))}
-    distinct = node.args.get("distinct") is not None
+    written = node.args.get("distinct")
+    distinct = written is not None and written.args.get("on") is None
+    if _is_all(order.expressions[0]):
+        order = order.copy()
+        order.set("expressions", [_numbered(order.expressions[0], n) for n in range(1, len(items) + 1)])
     keys = [_order_item(key, items, places, inner, distinct=distinct) for key in order.expressions]
     return f" ORDER BY {', '.join(k for k in keys if k)}" if any(keys) else ""
+
+
+def _is_all(key: exp.Expr) -> bool:
+    """ORDER BY ALL: by all items, from left to right."""
+    return isinstance(key, exp.Ordered) and isinstance(key.this, exp.Var) and key.this.name.upper() == "ALL"
+
+
+def _numbered(key: exp.Expr, number: int) -> exp.Expr:
+    made = key.copy()
+    made.set("this", exp.Literal.number(number))
+    return made
+
+
+def ties_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
+    """The condition on a row of ``FETCH FIRST n ROWS WITH TIES``: it is not behind the n-th in ORDER BY."""
+    limit = node.args.get("limit")
+    if limit is None or not _with_ties(limit):
+        return ""
+    order = node.args.get("order")
+    if order is None or node.args.get("distinct") is not None:
+        what = "with DISTINCT" if order is not None else "without ORDER BY"
+        raise BergError(ErrorCode.INVALID, f"WITH TIES has no meaning {what}.", span=span_of(limit) or span_of(node))
+    keys = []
+    inner = replace(context, clause="ORDER BY", aliases_first=True)
+    for key in order.expressions:
+        plain = key.this if isinstance(key, exp.Ordered) else key
+        position = ordinal(plain, len(items), "ORDER BY")
+        keys.append(order_key(key, inner, items[position].bound if position is not None else None)[0])
+    return _rank(", ".join(keys), node, context.planner)
+
+
+def _with_ties(limit: exp.Expr) -> bool:
+    options = limit.args.get("limit_options")
+    return options is not None and bool(options.args.get("with_ties"))
+
+
+def _rank(keys: str, node: exp.Expr, planner: Planner) -> str:
+    limit, offset = node.args["limit"], node.args.get("offset")
+    count = int(_count(limit.args.get("count"), planner, "FETCH"))
+    if limit.args["limit_options"].args.get("percent"):
+        raise BergError(ErrorCode.INVALID, "FETCH takes PERCENT or WITH TIES, not both.", span=span_of(limit))
+    count += int(_count(offset.expression, planner, "OFFSET")) if offset is not None else 0
+    return f"rank() OVER (ORDER BY {keys}) <= {count}"
 
 
 def check_distribution(node: exp.Expr, context: Context) -> None:
@@ -46,9 +93,6 @@ def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], conte
     inner = node.this if isinstance(node, exp.Ordered) else node
     if isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
         raise BergError(ErrorCode.INVALID, "ORDER BY takes expressions, not a star.", span=span_of(inner))
-    if str(getattr(inner, "name", "")).upper() == "ALL" and isinstance(inner, exp.Column) and context.spark:
-        bare = Bound("ALL", items[0].bound.type, "ALL")
-        return order_key(node, context, bare)[0]
     position = ordinal(inner, len(items), "ORDER BY")
     if position is None:
         bound = bind(inner, context)
@@ -99,13 +143,18 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
     scope.add(Source((), found))
     context = Context(planner, scope, "ORDER BY", dict(ctes), aggregates_allowed=False)
     keys: list[str] = []
-    for key in order.expressions:
+    written_keys = list(order.expressions)
+    if _is_all(written_keys[0]):
+        written_keys = [_numbered(written_keys[0], n) for n in range(1, len(found) + 1)]
+    for key in written_keys:
         plain = key.this if isinstance(key, exp.Ordered) else key
         position = ordinal(plain, len(found), "ORDER BY")
         number = Bound(found[position].sql, found[position].type, "") if position is not None else None
         keys.append(order_key(key, context, number)[0])
     names = ", ".join(inner)
-    sql = f"SELECT * FROM ({query.sql}) AS {identifier(alias)}({names}) ORDER BY {', '.join(keys)}{limit}"
+    written = node.args.get("limit")
+    ties = f" QUALIFY {_rank(', '.join(keys), node, planner)}" if written is not None and _with_ties(written) else ""
+    sql = f"SELECT * FROM ({query.sql}) AS {identifier(alias)}({names}){ties} ORDER BY {', '.join(keys)}{limit}"
     return replace(query, sql=sql, columns=[replace(c, origin=None) for c in query.columns])
 
 
@@ -119,11 +168,10 @@ def limit_sql(node: exp.Expr, planner: Planner) -> str:
     if limit is not None:
         count = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
         options = limit.args.get("limit_options") if isinstance(limit, exp.Fetch) else None
-        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            raise not_supported("FETCH … WITH TIES", span_of(limit))
+        percent = options is not None and options.args.get("percent")
         is_all = isinstance(count, exp.Var | exp.Column) and count.name.upper() == "ALL"
-        if not is_all:
-            sql += f" LIMIT {_count(count, planner, 'LIMIT')}"
+        if not is_all and not _with_ties(limit):
+            sql += f" LIMIT {_count(count, planner, 'FETCH' if percent else 'LIMIT')}{'%' if percent else ''}"
     if offset is not None:
         sql += f" OFFSET {_count(offset.expression, planner, 'OFFSET')}"
     return sql

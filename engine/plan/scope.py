@@ -105,6 +105,14 @@ class Scope:
         self.merged.update(inner.merged)
         self.slots |= inner.slots
 
+    def emptied(self) -> Scope:
+        """What this scope holds, in a scope of its own; this one is empty then."""
+        inner = Scope(self.flavour, self.parent)
+        inner.adopt(self)
+        self.cut(0)
+        self.star, self.merged, self.slots = None, {}, set()
+        return inner
+
     def source(self, parts: Sequence[str]) -> list[Source]:
         """The relations that a dotted name such as ``t`` or ``db.t`` names."""
         return [s for s in self._named.get(self.fold(parts[-1]), ()) if self._names(s, parts)]

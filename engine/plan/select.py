@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
 from bergsql.engine.plan.items import Item, bind_items
@@ -49,7 +49,8 @@ def bind_query(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Map
     else:
         raise BergError(ErrorCode.SYNTAX, "A query must stand here, not a value.", span=span_of(node))
     if head:
-        query = replace(query, sql=f"WITH {', '.join(head)} {query.sql}")
+        word = "WITH RECURSIVE" if node.args["with_"].args.get("recursive") else "WITH"
+        query = replace(query, sql=f"{word} {', '.join(head)} {query.sql}")
     return query
 
 
@@ -68,9 +69,6 @@ def _bind_parenthesised(node: exp.Expr, planner: Planner, parent: Scope | None, 
 
 def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
     """One SELECT."""
-    distinct_on = (node.args.get("distinct") or node).args.get("on")
-    if distinct_on is not None:
-        raise not_supported("DISTINCT ON", span_of(distinct_on))
     scope, from_sql = _from(node, planner, parent, ctes)
     context = Context(planner, scope, ctes=dict(ctes))
     context.windows = {scope.fold(str(w.this.this)): w for w in node.args.get("windows") or []}
@@ -97,18 +95,35 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     qualify = node.args.get("qualify")
     if qualify is not None:
         clauses.append(f"QUALIFY {_condition(qualify.this, replace(context, clause='QUALIFY')).sql}")
-    tail = _tail(node, items, context)
+    tail, ties = _tail(node, items, context)
+    if ties:
+        clauses.append(f"AND {ties}" if qualify is not None else f"QUALIFY {ties}")
     if group_sql or context.found.aggregate:
         context.check_grouped()
-    distinct = "DISTINCT " if node.args.get("distinct") is not None else ""
+    distinct = _distinct(node, context)
     select = f"SELECT {distinct}{', '.join(_item_sql(i, n) for n, i in enumerate(items))}"
-    plain = not (tail or distinct or group_sql or context.found.aggregate or qualify is not None)
+    plain = not (tail or ties or distinct or group_sql or context.found.aggregate or qualify is not None)
     window = any(" OVER (" in i.bound.sql for i in items)
     columns = [
         OutputColumn(i.name, i.bound.type, i.bound.nullable, i.bound.origin if plain and not window else None)
         for i in items
     ]
     return BoundQuery(" ".join([select, *clauses]) + tail, columns, scope.outer)
+
+
+def _distinct(node: exp.Expr, context: Context) -> str:
+    """``DISTINCT``, and ``DISTINCT ON (a, b)``: the first row of each, as ORDER BY has them."""
+    distinct = node.args.get("distinct")
+    if distinct is None:
+        return ""
+    on = distinct.args.get("on")
+    if on is None:
+        return "DISTINCT "
+    from bergsql.engine.plan.expressions import bind
+
+    keys = on.expressions if isinstance(on, exp.Tuple) else [on.this if isinstance(on, exp.Paren) else on]
+    inner = replace(context, clause="DISTINCT ON", windows_allowed=False)
+    return f"DISTINCT ON ({', '.join(bind(k, inner).sql for k in keys)}) "
 
 
 def _from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> tuple[Scope, str]:
@@ -119,14 +134,15 @@ def _from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[
     return bind_from(node, planner, parent, ctes)
 
 
-def _tail(node: exp.Expr, items: list[Item], context: Context) -> str:
-    """ORDER BY and LIMIT."""
+def _tail(node: exp.Expr, items: list[Item], context: Context) -> tuple[str, str]:
+    """ORDER BY and LIMIT; and what QUALIFY must ask for where the limit is WITH TIES."""
     if not any(node.args.get(k) for k in ("order", "sort", "cluster", "distribute", "limit", "offset")):
-        return ""
-    from bergsql.engine.plan.ordering import check_distribution, limit_sql, order_sql
+        return "", ""
+    from bergsql.engine.plan.ordering import check_distribution, limit_sql, order_sql, ties_sql
 
     check_distribution(node, context)
-    return order_sql(node, items, context) + limit_sql(node, context.planner)
+    ties = ties_sql(node, items, context)
+    return order_sql(node, items, context) + limit_sql(node, context.planner), ties
 
 
 def _item_sql(item: Item, position: int) -> str:

@@ -12,6 +12,7 @@ from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import NULL
 
 _WORDS = ((exp.Union, "UNION"), (exp.Except, "EXCEPT"), (exp.Intersect, "INTERSECT"))
 
@@ -52,7 +53,7 @@ def _combine(
     word: str, left: BoundQuery, right: BoundQuery, node: exp.Expr, planner: Planner, *, by_name: bool
 ) -> BoundQuery:
     if by_name:
-        raise not_supported("UNION BY NAME", span_of(node))
+        left, right = _by_name(left, right, node, planner)
     if len(left.columns) != len(right.columns):
         raise BergError(
             ErrorCode.ARITY,
@@ -73,6 +74,30 @@ def _combine(
     return BoundQuery(
         f"{_side(left, columns, planner)} {word} {_side(right, columns, planner)}", columns, left.outer + right.outer
     )
+
+
+def _by_name(left: BoundQuery, right: BoundQuery, node: exp.Expr, planner: Planner) -> tuple[BoundQuery, BoundQuery]:
+    """Both sides with the columns of both, in the order they are met; what one side lacks is NULL there."""
+    scope = Scope(planner.flavour)
+    columns: dict[str, OutputColumn] = {}
+    for side in (left, right):
+        seen: set[str] = set()
+        for column in side.columns:
+            key = scope.fold(column.name)
+            if key in seen:
+                message = f"BY NAME needs columns of different names: '{column.name}' is there twice."
+                raise BergError(ErrorCode.INVALID, message, span=span_of(node))
+            seen.add(key)
+            columns.setdefault(key, column)
+    return _arranged(left, columns, scope), _arranged(right, columns, scope)
+
+
+def _arranged(query: BoundQuery, columns: dict[str, OutputColumn], scope: Scope) -> BoundQuery:
+    places = {scope.fold(c.name): n for n, c in enumerate(query.columns)}
+    items = ", ".join(f"c{places[key]}" if key in places else "NULL" for key in columns)
+    made = [query.columns[places[key]] if key in places else OutputColumn(c.name, NULL) for key, c in columns.items()]
+    names = ", ".join(f"c{n}" for n in range(len(query.columns)))
+    return BoundQuery(f"SELECT {items} FROM ({query.sql}) AS q({names})", made, query.outer)
 
 
 def _side(query: BoundQuery, columns: list[OutputColumn], planner: Planner) -> str:

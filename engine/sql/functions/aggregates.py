@@ -171,7 +171,10 @@ def _grouping(call: Call, arguments: list[Bound], context: Context) -> str:
 
 def _grouping_id(call: Call, arguments: list[Bound], context: Context) -> str:
     _check_grouped(arguments, context)
-    return f"CAST(GROUPING({', '.join(a.sql for a in arguments)}) AS BIGINT)"
+    keys = [a.sql for a in arguments] or list(context.group_keys)
+    if not keys:
+        raise BergError(ErrorCode.INVALID, "GROUPING_ID needs a GROUP BY.")
+    return f"CAST(GROUPING({', '.join(keys)}) AS BIGINT)"
 
 
 def _check_grouped(arguments: list[Bound], context: Context) -> None:
@@ -234,5 +237,5 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("bit_xor", "s", "I", 0, "bit_xor"),
     Aggregate("grouping", "s", "a", DataType(Kind.TINYINT), _grouping),
     Aggregate("grouping", "f", "a", BIGINT, _grouping),
-    Aggregate("grouping_id", "fs", "a+", BIGINT, _grouping_id),
+    Aggregate("grouping_id", "fs", "a*", BIGINT, _grouping_id),
 )

@@ -141,8 +141,6 @@ def parse_query(cursor: Cursor) -> Query:
         raise cursor.expected(("SELECT", "VALUES", "WITH", "TABLE"), "a query")
     start_index = cursor.index
     stop = _end_of_query(cursor)
-    if first.key == "FROM":
-        raise cursor.error("A query that begins with FROM is not understood.", first.span, "Begin with SELECT.")
     tree, converter = _parse(cursor, stop, into=None)
     span = Span(first.start, cursor.tokens[stop - 1].end)
     if not isinstance(tree, (exp.Query, exp.Values)):

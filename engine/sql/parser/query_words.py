@@ -80,6 +80,16 @@ NOT_CALLS = frozenset(KEYWORDS) - {"LEFT", "RIGHT", "CURRENT_DATE", "CURRENT_TIM
 NEVER_BARE = frozenset({"IF", "CONNECT_BY_ROOT", "TRANSFORM"})
 """Words that sqlglot would take for syntax of their own; here they are plain names."""
 
+BEFORE_PARENTHESIS: dict[str, tuple[str, ...]] = {
+    "BERNOULLI": ("TABLESAMPLE",),
+    "EXCLUDE": ("*",),
+    "NULLS": ("EXCLUDE", "INCLUDE"),
+    "RENAME": ("*", ")"),
+    "REPLACE": ("*", ")"),
+    "SYSTEM": ("TABLESAMPLE",),
+}
+"""Words that are no call where they stand behind one of these and before a parenthesis."""
+
 COMMA_WORDS: dict[str, frozenset[str]] = {
     "SUBSTRING": frozenset({"FROM", "FOR"}),
     "SUBSTR": frozenset({"FROM", "FOR"}),
@@ -128,6 +138,8 @@ ENDS_OPERAND = frozenset(
         TokenType.CURRENT_TIMESTAMP,
     )
 )
+ENDS_ROWS = frozenset({"WHERE", "HAVING", "UNION", "EXCEPT", "INTERSECT", "SELECT", "LIMIT"})
+"""Words behind which the rows of a VALUES have ended."""
 CLAUSES = frozenset({"FROM", "WHERE", "HAVING", "UNION", "LIMIT"})
 AFTER_COMMA = CLAUSES | {")", "]", ","}
 

@@ -17,16 +17,17 @@ from sqlglot.tokenizer_core import Token as GlotToken
 from sqlglot.tokenizer_core import TokenType
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import Token, TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, shown, token_span
 from bergsql.engine.sql.parser.literal_types import LITERAL_TYPES, literal_type, number_type
 from bergsql.engine.sql.parser.query_words import (
     AFTER_COMMA,
     ARGUMENT_STARTS,
+    BEFORE_PARENTHESIS,
     CLAUSES,
     COMMA_WORDS,
     ENDS_OPERAND,
+    ENDS_ROWS,
     KEYWORDS,
     NEVER_BARE,
     NOT_CALLS,
@@ -55,16 +56,13 @@ class TypeUse(NamedTuple):
 class Level:
     """What an open parenthesis or bracket belongs to."""
 
-    __slots__ = ("after_comma", "call", "close", "from_commas", "in_from", "opened", "values")
+    __slots__ = ("call", "close", "opened", "values")
 
     def __init__(self, opened: Token, close: TokenType, call: str = "") -> None:
         self.opened = opened
         self.close = close
         self.call = call
         self.values = False
-        self.in_from = False
-        self.from_commas = False
-        self.after_comma = True
 
 
 class Converter:
@@ -197,7 +195,8 @@ class Converter:
             return bool(self.out) and self._next(2).key == "WHERE"
         if key == "TRIM":
             return self._next(2).key in ("BOTH", "LEADING", "TRAILING") or self._has_from(index + 2)
-        return False
+        before = self.tokens[index - 1].key if index else ""
+        return before in BEFORE_PARENTHESIS.get(key, ()) or (key == "REPEATABLE" and before == ")")
 
     def _has_from(self, index: int) -> bool:
         depth = 0
@@ -230,7 +229,6 @@ class Converter:
                 self.cursor.index += 1
                 self._emit(pair, token.start, following.end, f"{token.text} {following.text}")
                 self.cursor.index += 1
-                self.level.in_from = False
                 return
         if key in ("ORDER", "GROUP") and previous in ENDS_OPERAND and self.cursor.previous.key != "WITHIN":
             self.cursor.index += 1
@@ -242,12 +240,8 @@ class Converter:
         kind = KEYWORDS.get(key)
         text = token.text
         if kind is None:
-            kind = TokenType.VAR
-            if key in ("FIRST", "NEXT") and previous is TokenType.FETCH:
-                kind = TokenType.FIRST if key == "FIRST" else TokenType.NEXT
-            elif key == "PERCENT" and following.key == ")":
-                kind = TokenType.PERCENT
-            elif key == "SYSTEM_VERSION" and previous is TokenType.FOR:
+            kind = self._by_neighbours(token, following, previous)
+            if key == "SYSTEM_VERSION" and previous is TokenType.FOR:
                 text = "VERSION"
             elif key in NEVER_BARE:
                 text = CALL + text
@@ -257,26 +251,28 @@ class Converter:
             self._add(TokenType.COMMA, token, ",")
             self._cast_type()
             return
-        self._track(key, token)
         self._add(kind, token, text)
-        if key == "VALUES":
+        if key in ENDS_ROWS:
+            self.level.values = False
+        elif key == "VALUES":
             self.level.values = True
 
-    def _track(self, key: str, token: Token) -> None:
-        """Follow FROM clauses: flink joins a comma last, sqlglot from left to right, and only outer joins can tell."""
-        level = self.level
-        if key == "FROM":
-            level.in_from, level.from_commas = True, False
-        elif key in ("WHERE", "HAVING", "UNION", "EXCEPT", "INTERSECT", "SELECT", "LIMIT"):
-            level.in_from = level.values = False
-        elif (
-            key in ("RIGHT", "FULL")
-            and level.in_from
-            and level.from_commas
-            and self.cursor.flavour is Flavour.FLINK
-            and self._next(1).key in ("JOIN", "OUTER")
-        ):
-            raise UnsupportedForm(f"A {key} JOIN behind a comma in FROM", token.span, "Write CROSS JOIN for the comma.")
+    def _by_neighbours(self, token: Token, following: Token, previous: TokenType) -> TokenType:
+        """The kind of a word that is a keyword only in its place."""
+        key = token.key
+        if key in ("FIRST", "NEXT") and previous is TokenType.FETCH:
+            return TokenType.FIRST if key == "FIRST" else TokenType.NEXT
+        if key == "PERCENT" and following.key in (")", "ROW", "ROWS"):
+            return TokenType.PERCENT
+        if key == "ASOF" and previous in ENDS_OPERAND and following.key in ("JOIN", "LEFT", "INNER"):
+            return TokenType.ASOF
+        if key == "JSON" and self.cursor.index and self.tokens[self.cursor.index - 1].key in ("IS", "NOT"):
+            return TokenType.JSON
+        if key == "INTO" and previous in ENDS_OPERAND and following.kind in (TokenKind.WORD, TokenKind.QUOTED):
+            return TokenType.INTO
+        if (key, following.key) in (("CONNECT", "BY"), ("START", "WITH")) and previous in ENDS_OPERAND:
+            raise UnsupportedForm("CONNECT BY", Span(token.start, following.end), "WITH RECURSIVE does it.")
+        return TokenType.VAR
 
     # --- operators ---------------------------------------------------------------------------------------------------
 
@@ -310,7 +306,6 @@ class Converter:
             following = self._next(1)
             if following.key in AFTER_COMMA or self.cursor.index + 1 >= self.stop:
                 raise BergError(ErrorCode.SYNTAX, "Nothing follows this ','.", span=token.span)
-            self.level.from_commas = self.level.in_from
         self._add(kind, token, ")" if kind is TokenType.R_PAREN else token.text)
 
     def _hint(self) -> None:
