@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.plan.arguments import fit_arguments
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import bind_function, call_name, find, name_span, result_type
@@ -32,6 +32,7 @@ class _Around:
         self.conditions: list[str] = []
         self.filter_text = ""
         self.over = ""
+        self.within = ""
         self.over_text = ""
 
 
@@ -76,6 +77,9 @@ def bind_aggregate(
             sql = function.build(call, ready, context)
         except BergError as error:
             raise error.at(span) from None
+    if around.within and context.spark:
+        rest = call_text(name, [b.text for b in bound[1:]], around.distinct)
+        text = f"{rest} WITHIN GROUP (ORDER BY {around.within})"
     if around.filter_text:
         text += f" FILTER (WHERE {around.filter_text})"
     nullable = function.name.split()[0] not in ("count", "row_number", "rank", "dense_rank", "ntile")
@@ -195,8 +199,13 @@ def _bind_around(node: exp.Expr, context: Context, over: exp.Expr | None, around
             if len(ordered) != 1 or call_name(at.this).lower() not in ("percentile_cont", "percentile_disc", "mode"):
                 _add_order(at.expression, inner, around)
                 extra = []
-            elif isinstance(ordered[0], exp.Ordered) and ordered[0].args.get("desc"):
-                raise not_supported("WITHIN GROUP (ORDER BY … DESC)", span_of(ordered[0]))
+            else:
+                key, around.within = order_key(ordered[0], replace(inner, inside_aggregate=True))
+                if around.within.endswith(" ASC NULLS FIRST"):
+                    around.within = around.within.removesuffix(" ASC NULLS FIRST")
+                else:  # the fraction counts from the other end
+                    around.within = around.within.removesuffix(" NULLS LAST")
+                    around.order = [key]
         elif not isinstance(at, exp.RespectNulls):
             raise BergError(ErrorCode.INVALID, "OVER and FILTER follow a function.", span=span_of(at))
         at = at.this

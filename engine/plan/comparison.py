@@ -11,6 +11,7 @@ from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import (
     BINARIES,
@@ -226,8 +227,27 @@ def bind_is(node: exp.Expr, context: Context) -> Bound:
             result.predicates = dict(operand.predicates)
         return result
     if isinstance(what, exp.JSON):
-        raise not_supported("IS JSON", span_of(node))
+        return _is_json(node, operand, what, context)
     raise type_error("IS stands before NULL, TRUE, FALSE or UNKNOWN.", span_of(node))
+
+
+_JSON_KINDS = {
+    "OBJECT": "= 'OBJECT'",
+    "ARRAY": "= 'ARRAY'",
+    "SCALAR": "NOT IN ('OBJECT', 'ARRAY')",
+}
+
+
+def _is_json(node: exp.Expr, operand: Bound, what: exp.Expr, context: Context) -> Bound:
+    """``IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``: FALSE for NULL."""
+    if what.args.get("with_") or what.args.get("unique"):
+        raise not_supported("IS JSON with UNIQUE KEYS", span_of(node))
+    text = as_text(operand, context, node)
+    kind = str(what.this or "VALUE").upper()
+    sql = f"json_valid({text.sql})"
+    if kind in _JSON_KINDS:
+        sql = let(text.sql, lambda t: f"CASE WHEN json_valid({t}) THEN json_type({t}) {_JSON_KINDS[kind]} END")
+    return Bound.of(f"coalesce({sql}, FALSE)", BOOLEAN, f"({operand.text} IS JSON {kind})", text, nullable=False)
 
 
 def bind_between(node: exp.Expr, context: Context) -> Bound:

@@ -38,6 +38,7 @@ BINARY = {
     "Or": "comparison.bind_or",
     "Like": "comparison.bind_like",
     "ILike": "comparison.bind_like",
+    "SimilarTo": "operators.bind_similar",
     "DPipe": "operators.bind_concat",
     "RegexpLike": "operators.bind_rlike",
     "BitwiseAnd": "arithmetic.bind_bit_and",
@@ -133,11 +134,27 @@ def _bind_chain(node: exp.Expr, context: Context) -> Bound:
     bound = bind(at, context)
     for parent in reversed(spine):
         refuse_unknown_parts(parent)
-        right = bind(parent.args["expression"], context)
-        bound = imported(BINARY[type(parent).__name__])(parent, bound, right, context)
+        if _is_quantified(parent, context):
+            bound = imported("quantified.bind_over_list")(parent, bound, context)
+        else:
+            right = bind(parent.args["expression"], context)
+            bound = imported(BINARY[type(parent).__name__])(parent, bound, right, context)
         if context.group_keys and bound.sql in context.group_keys:
             del context.found.loose[before:]
     return bound
+
+
+def _is_quantified(node: exp.Expr, context: Context) -> bool:
+    """Whether the right side is ANY or ALL of a list; of a query, it is a node of its own."""
+    right = node.args["expression"]
+    kind = type(right).__name__
+    if kind in ("Any", "All"):
+        inner = right.this
+        while type(inner).__name__ in ("Subquery", "Paren"):
+            inner = inner.this
+        return type(inner).__name__ not in ("Select", "Union", "Except", "Intersect", "Values")
+    name = str(right.this).upper() if kind == "Anonymous" else ""
+    return name == "ALL" or (name == "SOME" and not context.spark)  # Spark has an aggregate SOME
 
 
 def bind_paren(node: exp.Expr, context: Context) -> Bound:

@@ -347,6 +347,11 @@ def _bind_lateral(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[
 
         return bind_unnest(node, scope, planner, ctes)
     inner = node.this
+    if isinstance(inner, exp.Unnest):  # LATERAL changes nothing for it
+        inner = inner.copy()
+        inner.set("alias", inner.args.get("alias") or node.args.get("alias"))
+        inner.set("offset", inner.args.get("offset") or node.args.get("ordinality"))
+        return bind_relation(inner, scope, planner, ctes)
     if isinstance(inner, exp.Subquery):
         inner = inner.this
     if isinstance(inner, exp.Query | exp.Values):

@@ -28,12 +28,22 @@ class Item:
 def bind_items(nodes: list[exp.Expr], context: Context) -> list[Item]:
     """The items, stars expanded."""
     items: list[Item] = []
+    generator: exp.Expr | None = None
     for node in nodes:
         if is_star(node):
             items.extend(_expand(node, context))
             continue
         alias = node.args.get("alias") if isinstance(node, exp.Alias) else None
-        inner = node.this if isinstance(node, exp.Alias) else node
+        inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
+        if is_generator(inner, context):
+            _refuse_second(inner, generator)
+            generator = inner
+            items.extend(_generated(inner, node, context))
+            continue
+        if isinstance(node, exp.Aliases):
+            raise BergError(
+                ErrorCode.INVALID, "Only a generator such as EXPLODE has several names.", span=span_of(node)
+            )
         bound = bind(inner, context)
         if alias is not None:
             item = Item(str(alias.this), bound, True)
@@ -43,6 +53,43 @@ def bind_items(nodes: list[exp.Expr], context: Context) -> list[Item]:
             item = Item(_name(inner, bound, len(items), context), bound)
         items.append(item)
     return items if context.spark else _made_unique(items)
+
+
+def is_generator(node: exp.Expr, context: Context) -> bool:
+    """Whether an item gives many rows (the module is loaded only where a call might be one)."""
+    if not context.spark or not isinstance(node, exp.Anonymous):
+        return False
+    return str(node.this).lower() in _GENERATORS
+
+
+_GENERATORS = frozenset(
+    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple".split()
+)
+
+
+def _refuse_second(node: exp.Expr, first: exp.Expr | None) -> None:
+    if first is not None:
+        message = f"SELECT takes one generator, and {str(first.this).upper()} is there already."
+        raise BergError(ErrorCode.INVALID, message, span=span_of(node), hint="LATERAL VIEW takes as many as you like.")
+
+
+def _generated(call: exp.Expr, node: exp.Expr, context: Context) -> list[Item]:
+    """The columns of a generator in SELECT."""
+    from bergsql.engine.plan.generators import generated
+
+    columns, lists = generated(call, context)
+    names = [c.name for c in columns]
+    if isinstance(node, exp.Alias):
+        names = [str(node.args["alias"].this)]
+    elif isinstance(node, exp.Aliases):
+        names = [n.name for n in node.expressions]
+    if len(names) != len(columns):
+        message = f"{str(call.this).upper()} gives {len(columns)} columns, and {len(names)} are named."
+        raise BergError(ErrorCode.ARITY, message, span=span_of(node), hint="AS (a, b) names two.")
+    return [
+        Item(n, Bound(f"unnest({sql})", c.type, n, c.nullable, volatile=True), node is not call)
+        for n, c, sql in zip(names, columns, lists, strict=True)
+    ]
 
 
 def _name(node: exp.Expr, bound: Bound, position: int, context: Context) -> str:
@@ -85,16 +132,58 @@ def _expand(node: exp.Expr, context: Context) -> list[Item]:
         if not columns:
             raise BergError(ErrorCode.INVALID, "SELECT * needs a FROM.", span=span_of(node))
     columns = _without(columns, star, context)
+    replaced = _replacements(star, columns, context)
+    renamed = _renames(star, columns, context)
     items = []
     for column in columns:
+        key = context.scope.fold(column.name)
+        if key in replaced:
+            items.append(Item(column.name, replaced[key], True))
+            continue
         bound = Bound(
             column.sql, column.type, column.name, nullable=column.nullable, name=column.name, origin=column.origin
         )
         context.planner.note_read(bound)
         if bound.sql not in context.group_keys:
             context.found.loose.append((column.name, span_of(node)))
-        items.append(Item(column.name, bound))
+        items.append(Item(renamed.get(key, column.name), bound, key in renamed))
     return items
+
+
+def _replacements(star: exp.Expr, columns: list[SourceColumn], context: Context) -> dict[str, Bound]:
+    """``* REPLACE (a + 1 AS a)``: what stands in the place of a column, by its folded name."""
+    found: dict[str, Bound] = {}
+    for node in star.args.get("replace") or []:
+        if not isinstance(node, exp.Alias):
+            raise BergError(ErrorCode.SYNTAX, "REPLACE takes expressions with AS and a column.", span=span_of(node))
+        name = node.args["alias"]
+        found[_starred(str(name.this), columns, name, context)] = bind(node.this, context)
+    return found
+
+
+def _renames(star: exp.Expr, columns: list[SourceColumn], context: Context) -> dict[str, str]:
+    """``* RENAME (a AS b)``: new names, by the folded old one."""
+    found: dict[str, str] = {}
+    for node in star.args.get("rename") or []:
+        if not isinstance(node, exp.Alias) or not isinstance(node.this, exp.Column):
+            raise BergError(ErrorCode.SYNTAX, "RENAME takes columns with AS and a name.", span=span_of(node))
+        found[_starred(node.this.name, columns, node.this, context)] = str(node.args["alias"].this)
+    return found
+
+
+def _starred(name: str, columns: list[SourceColumn], node: exp.Expr, context: Context) -> str:
+    """The folded name of a column that the star stands for.
+
+    :raises BergError: NOT_FOUND.
+    """
+    if not any(context.scope.same(c.name, name) for c in columns):
+        raise BergError(
+            ErrorCode.NOT_FOUND,
+            f"Column '{name}' was not found.",
+            span=span_of(node),
+            hint=did_you_mean(name, [c.name for c in columns]),
+        )
+    return context.scope.fold(name)
 
 
 def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
@@ -135,13 +224,5 @@ def _without(columns: list[SourceColumn], star: exp.Expr, context: Context) -> l
     excluded = star.args.get("except_") or star.args.get("except")
     if not excluded:
         return columns
-    names = [str(e.this.this if isinstance(e, exp.Column) else e.this) for e in excluded]
-    for name, node in zip(names, excluded, strict=True):
-        if not any(context.scope.same(c.name, name) for c in columns):
-            raise BergError(
-                ErrorCode.NOT_FOUND,
-                f"Column '{name}' was not found.",
-                span=span_of(node),
-                hint=did_you_mean(name, [c.name for c in columns]),
-            )
-    return [c for c in columns if not any(context.scope.same(c.name, n) for n in names)]
+    names = {_starred(str(e.this.this if isinstance(e, exp.Column) else e.this), columns, e, context) for e in excluded}
+    return [c for c in columns if context.scope.fold(c.name) not in names]

@@ -66,6 +66,8 @@ def make_row(parts: list[Bound], context: Context, names: list[str] | None = Non
     """A row of values; without names they are ``EXPR$0`` … (flink) or ``col1`` … (spark)."""
     if names is None:
         names = [p.name or f"col{i}" if context.spark else f"EXPR${i - 1}" for i, p in enumerate(parts, start=1)]
+        if len({n.lower() for n in names}) < len(names):
+            names = [f"col{i}" for i in range(1, len(parts) + 1)]
     seen: set[str] = set()
     for name in names:
         if not name:

@@ -37,7 +37,7 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
     exp.Limit: frozenset({"expression"}),
     exp.Fetch: frozenset({"direction", "count", "limit_options"}),
-    exp.Star: frozenset({"except_", "except"}),
+    exp.Star: frozenset({"except_", "except", "replace", "rename"}),
     exp.Distinct: frozenset({"expressions", "on"}),
     exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
     exp.Literal: frozenset({"this", "is_string"}),

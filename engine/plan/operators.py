@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.coercion import common_type
@@ -12,6 +12,7 @@ from bergsql.engine.plan.comparison import as_text, bind_like
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import BINARIES, BOOLEAN, BYTES, STRING, DataType, Kind
 
 
@@ -41,10 +42,37 @@ def bind_rlike(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     return Bound.of(f"regexp_matches({a.sql}, {b.sql})", BOOLEAN, text, a, b)
 
 
+def bind_similar(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
+    """``SIMILAR TO``: SQL's regular expressions, where ``%`` is any text and ``_`` any character."""
+    value, pattern = as_text(a, context, node), as_text(b, context, node)
+    if not isinstance(pattern.constant, str):
+        raise not_supported("SIMILAR TO with a pattern that is not a literal", span_of(node.expression))
+    sql = f"regexp_full_match({value.sql}, {string_literal(_similar(pattern.constant))})"
+    return Bound.of(sql, BOOLEAN, f"({a.text} SIMILAR TO {b.text})", value, pattern)
+
+
+def _similar(pattern: str) -> str:
+    r"""SQL's pattern as a regular expression; ``.``, ``^``, ``$`` and ``\`` mean themselves outside of brackets."""
+    made: list[str] = []
+    bracket = False
+    for character in pattern:
+        if bracket:
+            made.append("\\\\" if character == "\\" else character)
+            bracket = character != "]"
+        elif character in "%_":
+            made.append("(?s:.*)" if character == "%" else "(?s:.)")
+        else:
+            bracket = character == "["
+            made.append(f"\\{character}" if character in ".^$\\" else character)
+    return "".join(made)
+
+
 def bind_escape(node: exp.Expr, context: Context) -> Bound:
     like = node.this
     mark = str(node.expression.this) if isinstance(node.expression, exp.Literal) else ""
-    if not isinstance(like, exp.Like | exp.ILike) or len(mark) != 1:
+    if not isinstance(like, exp.Like | exp.ILike) or isinstance(like.expression, exp.Any | exp.All):
+        raise BergError(ErrorCode.INVALID, "ESCAPE follows LIKE or ILIKE and a pattern.", span=span_of(node.expression))
+    if len(mark) != 1:
         raise BergError(ErrorCode.INVALID, "ESCAPE takes one character.", span=span_of(node.expression))
     return bind_like(like, bind(like.this, context), bind(like.expression, context), context, mark)
 

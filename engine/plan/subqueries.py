@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import convert_sql, type_text
 from bergsql.engine.plan.comparison import compared_types
@@ -96,7 +96,7 @@ def bind_quantified(node: exp.Expr, context: Context) -> Bound:
             from bergsql.engine.plan.calls import bind_function
 
             return bind_function("any", [inner], node, context)
-        raise not_supported("ANY or ALL of a list", span_of(node), "IN (…) compares with a list.")
+        raise BergError(ErrorCode.INVALID, "ANY and ALL follow a comparison or LIKE.", span=span_of(node))
     bound = _query(inner, context)
     if len(bound.columns) != 1:
         raise BergError(ErrorCode.ARITY, "ANY and ALL take a query of one column.", span=span_of(node))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
@@ -12,11 +12,21 @@ from bergsql.engine.plan.calls import call_name
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.context import Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
+from bergsql.engine.plan.sql_text import each
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.sql.types import BIGINT, INT, DataType, Kind
+from bergsql.engine.sql.types import BIGINT, INT, Kind
 
-EXPLODERS = ("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer")
+EXPLODERS = (
+    "explode",
+    "explode_outer",
+    "posexplode",
+    "posexplode_outer",
+    "inline",
+    "inline_outer",
+    "stack",
+    "json_tuple",
+)
 TABLE_FUNCTIONS = (*EXPLODERS, "unnest", "range")
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
@@ -26,68 +36,60 @@ def _context(scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> Context
 
 
 def bind_unnest(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
-    """``UNNEST(array) AS t(x)``; of an array of rows each field is a column, of a map key and value."""
+    """``UNNEST(array) AS t(x)``; of an array of rows each field is a column, of a map key and value.
+
+    Several stand side by side, and the shorter ones end in NULLs. WITH ORDINALITY adds the number of the row, from 1.
+    """
     from bergsql.engine.plan.expressions import bind
     from bergsql.engine.plan.from_clause import alias_of
 
-    if len(node.expressions) != 1:
-        raise not_supported("UNNEST of several arrays", span_of(node))
     context = _context(scope, planner, ctes)
-    bound = bind(node.expressions[0], context)
     alias, names = alias_of(node)
+    columns: list[OutputColumn] = []
+    lists: list[str] = []
+    for written in node.expressions:
+        added, its = _columns_of(bind(written, context), written, context)
+        columns += added
+        lists += its
+    several = len(node.expressions) > 1
+    if several:
+        columns = [OutputColumn(c.name, c.type) for c in columns]
+        if not planner.spark:
+            columns = [c if c.name != "EXPR$0" else OutputColumn(f"EXPR${i}", c.type) for i, c in enumerate(columns)]
     offset = node.args.get("offset")
-    position = bool(offset)
-    columns = _element_columns(bound, node, context)
-    if position:
-        columns = [*columns, OutputColumn("ORDINALITY", INT, False)]
-    sql = _unnested(bound, position=position, from_zero=False, outer=False)
-    element = bound.type.children[0].type
-    if bound.type.kind is Kind.ARRAY and element.kind is Kind.ROW and not context.spark:
-        sql = _rows_of_structs(sql, columns, element)
-    return _as_relation(sql, columns, alias or "EXPR$0", names, node, scope, planner)
+    if offset:
+        columns.append(OutputColumn("ORDINALITY", INT, False))
+        if isinstance(offset, exp.Expr):  # the parser takes the last name away
+            names = [*names, offset]
+        lengths = ", ".join(f"coalesce(len({x}), 0)" for x in lists)
+        lists.append(f"CAST(range(1, 1 + {f'greatest({lengths})' if len(lists) > 1 else lengths}) AS INTEGER[])")
+    return _as_relation(lists, columns, alias or "EXPR$0", names, node, scope, planner)
 
 
-def _element_columns(bound: Bound, node: exp.Expr, context: Context) -> list[OutputColumn]:
+def _columns_of(bound: Bound, node: exp.Expr, context: Context) -> tuple[list[OutputColumn], list[str]]:
+    """The columns of one argument of UNNEST, and the lists of their values."""
     kind = bound.type.kind
     if kind is Kind.MAP:
         key, value = bound.type.children
         names = ("key", "value") if context.spark else ("KEY", "VALUE")
-        return [OutputColumn(names[0], key.type, False), OutputColumn(names[1], value.type)]
+        columns = [OutputColumn(names[0], key.type, False), OutputColumn(names[1], value.type)]
+        return columns, [f"map_keys({bound.sql})", f"map_values({bound.sql})"]
     if kind is not Kind.ARRAY:
-        raise type_error(
-            f"Only an array or a map becomes rows, not {type_text(bound.type, context.flavour)}.", span_of(node)
-        )
+        what = type_text(bound.type, context.flavour)
+        raise type_error(f"Only an array or a map becomes rows, not {what}.", span_of(node))
     element = bound.type.children[0].type
     if element.kind is Kind.ROW and not context.spark:
-        return [OutputColumn(f.name, f.type) for f in element.children]
-    return [OutputColumn("col" if context.spark else "EXPR$0", element)]
+        lists = [each(bound.sql, _field(i)) for i in range(1, len(element.children) + 1)]
+        return [OutputColumn(f.name, f.type) for f in element.children], lists
+    return [OutputColumn("col" if context.spark else "EXPR$0", element)], [bound.sql]
 
 
-def _unnested(bound: Bound, *, position: bool, from_zero: bool, outer: bool) -> str:
-    """A query of the elements; ``e`` is an element, ``i`` its number."""
-    kind = bound.type.kind
-    array = f"map_entries({bound.sql})" if kind is Kind.MAP else bound.sql
-    source = f"coalesce(nullif({array}, []), [NULL])" if outer else array
-    parts: list[str] = []
-    if kind is Kind.MAP:
-        parts = ["u.e.key", "u.e.value"]
-    else:
-        parts = ["u.e"]
-    if position:
-        number = "CAST(u.i - 1 AS INTEGER)" if from_zero else "CAST(u.i AS INTEGER)"
-        if outer:
-            number = f"CASE WHEN len({array}) > 0 THEN {number} END"
-        parts = [number, *parts] if from_zero else [*parts, number]
-    return f"SELECT {', '.join(parts)} FROM unnest({source}) WITH ORDINALITY AS u(e, i)"
-
-
-def _rows_of_structs(sql: str, columns: list[OutputColumn], element: DataType) -> str:
-    parts = ", ".join(f"struct_extract_at(u.e, {i})" for i in range(1, len(element.children) + 1))
-    return sql.replace("SELECT u.e", f"SELECT {parts}", 1) if len(columns) >= len(element.children) else sql
+def _field(position: int) -> Callable[[str], str]:
+    return lambda e: f"struct_extract_at({e}, {position})"
 
 
 def _as_relation(
-    sql: str,
+    lists: list[str],
     columns: list[OutputColumn],
     wanted: str,
     names: list[exp.Expr],
@@ -101,7 +103,8 @@ def _as_relation(
     alias = planner.alias(wanted)
     found, inner = derived_columns(columns, alias)
     scope.add(Source((wanted,), found))
-    return f"LATERAL ({sql}) AS {identifier(alias)}({', '.join(inner)})"
+    items = ", ".join(f"unnest({x})" for x in lists)
+    return f"LATERAL (SELECT {items}) AS {identifier(alias)}({', '.join(inner)})"
 
 
 def bind_lateral_view(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
@@ -152,8 +155,9 @@ def _range(
     if not 1 <= len(call.expressions) <= 3:
         raise BergError(ErrorCode.ARITY, "RANGE takes start, end and step.", span=span_of(call))
     bounds = [coerce(bind(e, context), BIGINT, context, e).sql for e in call.expressions]
-    sql = f"SELECT * FROM range({', '.join(bounds)})"
-    return _as_relation(sql, [OutputColumn("id", BIGINT, False)], alias, names, call, scope, planner)
+    return _as_relation(
+        [f"range({', '.join(bounds)})"], [OutputColumn("id", BIGINT, False)], alias, names, call, scope, planner
+    )
 
 
 def _exploded(
@@ -165,31 +169,17 @@ def _exploded(
     planner: Planner,
     ctes: Mapping[str, Cte],
 ) -> str:
-    from bergsql.engine.plan.expressions import bind
-
     name = call_name(call).lower() if isinstance(call, exp.Anonymous) else ""
-    if name == "unnest" or name not in EXPLODERS:
-        if name == "unnest":
-            return bind_unnest(exp.Unnest(expressions=call.expressions), scope, planner, ctes)
+    if name == "unnest":
+        return bind_unnest(exp.Unnest(expressions=call.expressions), scope, planner, ctes)
+    if name not in EXPLODERS:
         raise BergError(
             ErrorCode.NOT_FOUND,
             f"There is no table function '{name or type(call).__name__.lower()}'.",
             span=span_of(call),
             hint=did_you_mean(name, TABLE_FUNCTIONS),
         )
-    if len(call.expressions) != 1:
-        raise BergError(ErrorCode.ARITY, f"{name.upper()} takes 1 argument.", span=span_of(call))
-    context = _context(scope, planner, ctes)
-    bound = bind(call.expressions[0], context)
-    columns = _element_columns(bound, call, context)
-    position = name.startswith("posexplode")
-    sql = _unnested(bound, position=position, from_zero=True, outer=outer or name.endswith("_outer"))
-    if name.startswith("inline"):
-        element = bound.type.children[0].type if bound.type.children else bound.type
-        if element.kind is not Kind.ROW:
-            raise type_error("INLINE takes an array of structs.", span_of(call))
-        columns = [OutputColumn(f.name, f.type) for f in element.children]
-        sql = _rows_of_structs(sql, columns, element)
-    if position:
-        columns = [OutputColumn("pos", INT), *columns]
-    return _as_relation(sql, columns, alias, names, call, scope, planner)
+    from bergsql.engine.plan.generators import generated
+
+    columns, lists = generated(call, _context(scope, planner, ctes), outer=outer)
+    return _as_relation(lists, columns, alias, names, call, scope, planner)

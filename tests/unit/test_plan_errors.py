@@ -192,10 +192,7 @@ def test_a_value_that_fails_is_pointed_at() -> None:
 @pytest.mark.parametrize(
     ("sql", "form"),
     [
-        ("WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a", "WITH RECURSIVE"),
-        ("SELECT * FROM (VALUES (1)) AS t(a) TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
         ("SELECT * FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "TUMBLE"),
-        ("SELECT 1 UNION BY NAME SELECT 2", "UNION BY NAME"),
     ],
 )
 def test_forms_of_later_issues_are_refused_by_name(sql: str, form: str) -> None:

@@ -357,7 +357,6 @@ def test_every_place_leads_into_the_statement() -> None:
         ("SELECT a.b. FROM t", ".", None),
         ("WITH x AS SELECT 1", "SELECT", None),
         ("VALUES", "VALUES", None),
-        ("FROM t SELECT a", "FROM", "Begin with SELECT."),
     ],
 )
 def test_slips(sql: str, word: str, hint: str | None) -> None:

@@ -227,7 +227,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("median", "s", "d", DOUBLE, "median"),
     Aggregate("mode", "s", "a", 0, "mode"),
     Aggregate("percentile percentile_cont", "fs", "da", _quantile_type, _quantile("quantile_cont")),
-    Aggregate("percentile_disc", "s", "aa", _discrete_type, _quantile("quantile_disc")),
+    Aggregate("percentile_disc", "s", "da", _quantile_type, _quantile("quantile_disc")),
     Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _quantile("quantile_disc")),
     Aggregate("approx_count_distinct", "fs", "a", BIGINT, "approx_count_distinct"),
     Aggregate("listagg", "fs", "tt?", STRING, _listagg),

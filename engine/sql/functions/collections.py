@@ -81,14 +81,21 @@ def _row(node: exp.Expr, context: Context) -> Bound:
 
 
 def _struct(node: exp.Expr, context: Context) -> Bound:
-    """Spark's STRUCT(a, b AS c): its fields take the names of columns and aliases."""
+    """Spark's STRUCT(a, b AS c, *): its fields take the names of columns and aliases."""
     from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.items import bind_items, is_star
     from bergsql.engine.plan.nested import make_row
 
     bound: list[Bound] = []
     names: list[str] = []
     texts: list[str] = []
     for i, argument in enumerate(node.expressions, start=1):
+        if is_star(argument):
+            for item in bind_items([argument], context):
+                bound.append(item.bound)
+                names.append(item.name)
+                texts.append(item.bound.text)
+            continue
         inner = argument.this if isinstance(argument, exp.Alias) else argument
         value = bind(inner, context)
         bound.append(value)

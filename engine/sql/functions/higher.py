@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import type_text
 from bergsql.engine.plan.context import Context, type_error
@@ -83,23 +83,19 @@ def _test(name: str, template: str, result: DataType | None) -> Callable[[exp.Ex
 
 
 def _explode(node: exp.Expr, context: Context) -> Bound:
-    """EXPLODE of an array in SELECT: a row for each element."""
-    from bergsql.engine.plan.expressions import bind
+    """A generator anywhere but as an item of SELECT, which items.py makes rows of."""
     from bergsql.engine.sql.parser.query import span_of
 
     name = str(node.this).upper()
-    if len(node.expressions) != 1:
-        raise BergError(ErrorCode.ARITY, f"{name} takes 1 argument.", span=span_of(node))
-    array = bind(node.expressions[0], context)
-    if array.type.kind is not Kind.ARRAY or name != "EXPLODE":
-        raise not_supported(f"{name} of several columns in SELECT", span_of(node), "LATERAL VIEW does it.")
-    if context.clause != "SELECT":
-        raise BergError(ErrorCode.INVALID, f"{name} cannot stand in {context.clause}.", span=span_of(node))
-    return Bound(f"unnest({array.sql})", array.type.children[0].type, "col", volatile=True)
+    where = f"in {context.clause}" if context.clause != "SELECT" else "inside another expression"
+    hint = "It stands alone in SELECT, or in FROM."
+    raise BergError(
+        ErrorCode.INVALID, f"{name} gives many rows: it cannot stand {where}.", span=span_of(node), hint=hint
+    )
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Special("explode posexplode explode_outer posexplode_outer inline inline_outer", "s", _explode),
+    Special("explode posexplode explode_outer posexplode_outer inline inline_outer stack json_tuple", "s", _explode),
     Special("transform", "s", _transform),
     Special("filter", "s", _test("filter", "list_filter({0}, {1})", None)),
     Special("exists", "s", _test("exists", "list_bool_or(list_transform({0}, {1}))", BOOLEAN)),

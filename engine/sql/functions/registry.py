@@ -62,7 +62,8 @@ SUBJECTS = {
         system.months system.truncate system.year system.years
     """,
     "higher": """
-        exists explode explode_outer filter forall inline inline_outer posexplode posexplode_outer transform
+        exists explode explode_outer filter forall inline inline_outer json_tuple posexplode posexplode_outer stack
+        transform
     """,
 }
 """The modules with functions, and the names of the functions in each."""

@@ -325,6 +325,8 @@ def _check_query(tree: exp.Expr, tokens: list[Token]) -> None:
         if isinstance(node, exp.Select):
             if not node.expressions:
                 raise BergError(ErrorCode.SYNTAX, "SELECT needs at least one expression.", span=span_of(node) or whole)
+        elif isinstance(node, exp.Values):
+            _give_alias(node)
         elif isinstance(node, exp.Alias):
             call = node.parent
             if isinstance(call, exp.Anonymous) and call.name.upper() not in ("STRUCT", "NAMED_STRUCT"):
@@ -334,6 +336,17 @@ def _check_query(tree: exp.Expr, tokens: list[Token]) -> None:
             node, exp.Query
         ):
             raise BergError(ErrorCode.SYNTAX, "This cannot be read as a query.", span=span_of(node) or whole)
+
+
+def _give_alias(values: exp.Values) -> None:
+    """``VALUES 1, 2 AS t(a)``: the alias behind the last row is that of the relation."""
+    last = values.expressions[-1].expressions[-1:] if isinstance(values.expressions[-1], exp.Tuple) else []
+    if len(values.expressions[-1].expressions) != 1 or not isinstance(last[0], exp.Alias):
+        return
+    columns = values.args.get("alias")
+    alias = exp.TableAlias(this=last[0].args["alias"], columns=columns.args.get("columns") if columns else None)
+    values.expressions[-1].set("expressions", [last[0].this])
+    values.set("alias", alias)
 
 
 def table_name_span(table: exp.Table) -> Span | None:
