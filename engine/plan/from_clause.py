@@ -178,7 +178,7 @@ def _bind_view(node: exp.Table, view: ViewRelation, scope: Scope, planner: Plann
         raise BergError(ErrorCode.INVALID, f"View {'.'.join(view.parts)} has no versions.", span=span)
     bound = bind_view(view, planner, span)
     answers_to = (alias,) if alias else view.parts
-    return _derived(f"({bound.sql})", bound.columns, alias or view.parts[-1], answers_to, names, scope, planner, span)
+    return derive(f"({bound.sql})", bound.columns, alias or view.parts[-1], answers_to, names, scope, planner, span)
 
 
 def table_parts(node: exp.Expr) -> list[str]:
@@ -246,7 +246,7 @@ def _bind_connector(
     columns = connector_columns(relation, planner)
     sql = f"(SELECT {', '.join('NULL' for _ in columns)})"  # which never runs
     answers_to = (alias,) if alias else relation.parts
-    return _derived(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
+    return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
 
 
 def _suffix_form(suffix: str) -> str:

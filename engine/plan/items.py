@@ -35,7 +35,7 @@ def bind_items(nodes: list[exp.Expr], context: Context) -> list[Item]:
             continue
         alias = node.args.get("alias") if isinstance(node, exp.Alias) else None
         inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
-        if is_generator(inner, context):
+        if is_generator(inner):
             _refuse_second(inner, generator)
             generator = inner
             items.extend(_generated(inner, node, context))
@@ -55,11 +55,9 @@ def bind_items(nodes: list[exp.Expr], context: Context) -> list[Item]:
     return items if context.spark else _made_unique(items)
 
 
-def is_generator(node: exp.Expr, context: Context) -> bool:
-    """Whether an item gives many rows (the module is loaded only where a call might be one)."""
-    if not context.spark or not isinstance(node, exp.Anonymous):
-        return False
-    return str(node.this).lower() in _GENERATORS
+def is_generator(node: exp.Expr) -> bool:
+    """Whether an item gives many rows: one of Spark's generators, which both flavours know."""
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() in _GENERATORS
 
 
 _GENERATORS = frozenset(
