@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import Span
-from bergsql.engine.names import Standpoint, table_name
+from bergsql.engine.names import Standpoint, TableName, table_name
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.statements.tables import CreateTable
 
@@ -45,7 +45,16 @@ class View:
     properties: Mapping[str, str]
 
 
-Definition = View | CreateTable
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A name for an Iceberg table that stands elsewhere: what is read and written is that table."""
+
+    statement: CreateTable
+    target: TableName
+    """Where the table is, called by the pointer's name."""
+
+
+Definition = View | CreateTable | Pointer
 
 
 class Found(NamedTuple):

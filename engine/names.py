@@ -11,6 +11,7 @@ from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.statements import Name
 
 if TYPE_CHECKING:
+    from bergsql.engine.definitions import Pointer
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import CreateTable
 
@@ -41,10 +42,12 @@ class TableName:
 
     catalog: Catalog
     ident: TableIdent
+    called: tuple[str, ...] = ()
+    """The name that it goes by, where that is another."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return (self.catalog.name, *self.ident.namespace, self.ident.name)
+        return self.called or (self.catalog.name, *self.ident.namespace, self.ident.name)
 
     def __str__(self) -> str:
         return ".".join(self.parts)
@@ -88,10 +91,12 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
 
     :raises BergError: NOT_FOUND, at the name; INVALID for a view; UNSUPPORTED for a connector table.
     """
-    from bergsql.engine.definitions import View, find
+    from bergsql.engine.definitions import Pointer, View, find
 
     found = find(session, name.parts, name.span)
     if found is not None:
+        if isinstance(found.definition, Pointer):
+            return found.definition.target, load_pointed(found.definition, name.span)
         if isinstance(found.definition, View):
             raise BergError(
                 ErrorCode.INVALID,
@@ -107,6 +112,20 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
         if error.code is ErrorCode.NOT_FOUND:
             _refuse_part(session, name)
         raise error.at(name.span) from None
+
+
+def load_pointed(pointer: Pointer, span: Span | None) -> LoadedTable:
+    """The table that a pointer leads to; NOT_FOUND at ``span``, the pointer's name, where there is none yet."""
+    target = pointer.target
+    try:
+        return target.catalog.load_table(target.ident)
+    except BergError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            where = f"{target.catalog.name}.{target.ident}"
+            hint = "The first INSERT makes it." if pointer.statement.columns else error.hint
+            message = f"{target} stands for the table {where}, which was not found."
+            raise BergError(error.code, message, span=span, hint=hint) from None
+        raise error.at(span) from None
 
 
 def _refuse_part(session: Session, name: Name) -> None:

@@ -51,8 +51,8 @@ class SessionRelations:
 
         :raises BergError: NOT_FOUND at ``span``.
         """
-        from bergsql.engine.definitions import View, find
-        from bergsql.engine.names import connector_of, table_name
+        from bergsql.engine.definitions import Pointer, View, find
+        from bergsql.engine.names import connector_of, load_pointed, table_name
         from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation
 
         found = find(self._session, parts, span, reading=self._reading)
@@ -60,6 +60,9 @@ class SessionRelations:
             if isinstance(found.definition, View):
                 return self._view(found, found.definition, span)
             definition = found.definition
+            if isinstance(definition, Pointer):
+                catalog, loaded = definition.target.catalog, load_pointed(definition, span)
+                return IcebergRelation(found.parts, loaded, catalog.storage(), None)
             return ConnectorRelation(found.parts, connector_of(definition), definition.columns)
         name = table_name(self._session, parts, span)
         try:

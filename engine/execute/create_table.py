@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
-from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.new_table import DEFAULT_FORMAT_VERSION, FORMAT_VERSION
-from bergsql.catalog.metadata.partition import PartitionSpec
+from bergsql.engine.definitions import Pointer
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
     Definition,
@@ -16,18 +17,15 @@ from bergsql.engine.execute.table_definition import (
     declared_schema,
     declared_spec,
     format_version_of,
-    queried_schema,
 )
 from bergsql.engine.names import TableName, load, named_table, require_database, table_name
-from bergsql.engine.plan.query import plan_query
-from bergsql.engine.relations import SessionRelations
-from bergsql.engine.result import Result, ResultKind, ok
+from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.table.commit import commit_updates
-from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.types import IcebergType
     from bergsql.engine.session import Session
 
@@ -71,7 +69,8 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
     check_connector_columns(statement)
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
-    key = table_name(session, statement.name.parts, span).parts
+    name = table_name(session, statement.name.parts, span)
+    key = name.parts
     if key in session.temporaries:
         if statement.if_not_exists:
             return ok()
@@ -82,7 +81,7 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
                 span=span,
                 hint="CREATE TEMPORARY TABLE IF NOT EXISTS … leaves it as it is.",
             )
-    session.temporaries[key] = statement
+    session.temporaries[key] = _kept(session, statement, name, connector)
     return ok()
 
 
@@ -106,9 +105,14 @@ def _create_at(session: Session, statement: st.CreateTable, name: TableName, exi
 
 
 def _create(session: Session, statement: st.CreateTable, name: TableName, exists: bool) -> Result:
+    like = None
+    if statement.like is not None:
+        from bergsql.engine.execute.table_like import merged
+
+        statement, like = merged(session, statement, statement.like)
     connector = next((o for o in statement.properties if o.key == "connector"), None)
     if connector is not None:
-        return _keep_definition(statement, name, connector)
+        return _keep_definition(session, statement, name, connector)
     if statement.provider is not None and statement.provider.casefold() != "iceberg":
         raise not_supported(f"USING {statement.provider}", statement.name.span, "Tables are made USING iceberg.")
     properties, spans = options_of(statement.properties)
@@ -118,31 +122,34 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
     default = base.metadata.format_version if base is not None else DEFAULT_FORMAT_VERSION
     version = format_version_of(properties, spans, default)
     if statement.query is None:
-        return _make(name, _declared(session, statement, properties, spans, version), base)
-    return _make_from_query(session, statement, statement.query, name, base, properties, version)
+        if statement.external and statement.location is not None and exists is False:
+            return _point_to(session, statement, name, statement.location, properties, version)
+        return _make(name, declared(session, statement, properties, version, like), base)
+    from bergsql.engine.execute.create_table_as import make_from_query
+
+    return make_from_query(session, statement, statement.query, name, base, properties, version)
 
 
-def _declared(
-    session: Session, statement: st.CreateTable, properties: dict[str, str], spans: dict[str, Span], version: int
+def declared(
+    session: Session, statement: st.CreateTable, properties: dict[str, str], version: int, like: Schema | None = None
 ) -> Definition:
-    """The definition that column list, LIKE and options give."""
-    if statement.like is not None:
-        return _like(session, statement, statement.like, properties, spans)
+    """The definition that column list and options give; ``like``: the schema that LIKE took columns from."""
     if not statement.columns and not any(p.column for p in statement.partitioning):
         raise BergError(ErrorCode.INVALID, "The table has no columns.", hint="List them, or add AS SELECT … .")
-    schema = declared_schema(statement, version, lambda column, type_: _default(session, column, type_, version))
+    schema = declared_schema(statement, version, partial(default, session, version), like)
     spec = declared_spec(schema, statement.partitioning, statement.flavour)
-    return _with_options(statement, Definition(schema, spec, properties, statement.location, version))
+    return with_options(statement, Definition(schema, spec, properties, statement.location, version))
 
 
-def _default(session: Session, column: st.ColumnDef, type_: IcebergType, format_version: int) -> object:
+def default(session: Session, format_version: int, column: st.ColumnDef, type_: IcebergType) -> object:
+    """The JSON of a column's DEFAULT."""
     from bergsql.engine.execute.defaults import default_of
 
     assert column.default is not None
     return default_of(session, column.default, type_, format_version, column.name)
 
 
-def _with_options(statement: st.CreateTable, definition: Definition) -> Definition:
+def with_options(statement: st.CreateTable, definition: Definition) -> Definition:
     """The definition without those options that are not table properties, and with the comment, which is one."""
     properties = dict(definition.properties)
     properties.pop(FORMAT_VERSION, None)
@@ -150,22 +157,6 @@ def _with_options(statement: st.CreateTable, definition: Definition) -> Definiti
     if statement.comment is not None:
         properties["comment"] = statement.comment
     return replace(definition, properties=properties, location=location)
-
-
-def _like(
-    session: Session, statement: st.CreateTable, like: st.Like, properties: dict[str, str], spans: dict[str, Span]
-) -> Definition:
-    """``LIKE source``: its columns, comments, partitioning and properties; own options go before."""
-    if like.options:
-        raise not_supported("LIKE with INCLUDING or EXCLUDING", like.source.span)
-    if statement.columns or statement.partitioning:
-        raise not_supported("LIKE with columns of its own", like.source.span)
-    _, source = load(session, like.source)
-    metadata = source.metadata
-    version = format_version_of(properties, spans, metadata.format_version)
-    inherited = {**metadata.properties, **properties}
-    spec = PartitionSpec(0, metadata.spec.fields)
-    return _with_options(statement, Definition(metadata.schema, spec, inherited, statement.location, version))
 
 
 def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> Result:
@@ -178,44 +169,12 @@ def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> 
     return ok()
 
 
-def _make_from_query(
-    session: Session,
-    statement: st.CreateTable,
-    query: st.Query,
-    name: TableName,
-    base: LoadedTable | None,
-    properties: dict[str, str],
-    version: int,
-) -> Result:
-    """CTAS and RTAS: the table and its rows appear in one commit."""
-    from bergsql.engine.execute.insert import DONE, outcome, stored, write
-
-    if statement.columns or statement.primary_key or statement.like:
-        raise not_supported("CREATE TABLE with both columns and a query", query.span)
-    plan = plan_query(query, SessionRelations(session))
-    schema = queried_schema(plan.columns, version, query.span)
-    spec = declared_spec(schema, statement.partitioning, statement.flavour)
-    definition = _with_options(statement, Definition(schema, spec, properties, statement.location, version))
-    catalog, storage = name.catalog, name.catalog.storage()
-    if base is None:
-        metadata = definition.new_metadata(catalog.default_table_location(name.ident))
-    else:
-        metadata = replaced_metadata(base, definition.replacement)
-    staged = LoadedTable(name.ident, metadata, "", catalog.name)
-    written = write(session, stored(session, plan, metadata.schema), staged, name)
-    if base is None:
-        committed = create_filled(catalog, name.ident, metadata, written.files, storage)
-    else:
-        committed = replace_filled(catalog, base, definition.replacement, written.files, storage)
-    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
-
-
 _FOR_THE_SESSION = (
     "The definition of a table with a connector lasts as long as the session; an init file (-i) makes it anew."
 )
 
 
-def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:
+def _keep_definition(session: Session, statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:
     """A connector table is only its definition, kept for the session in ``default_catalog``."""
     from bergsql.catalog.definitions import DefinitionCatalog
 
@@ -229,5 +188,85 @@ def _keep_definition(statement: st.CreateTable, name: TableName, connector: st.O
         )
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
-    name.catalog.put_definition(name.ident, statement)
+    name.catalog.put_definition(name.ident, _kept(session, statement, name, connector))
     return ok(_FOR_THE_SESSION)
+
+
+def _kept(
+    session: Session, statement: st.CreateTable, name: TableName, connector: st.Option
+) -> st.CreateTable | Pointer:
+    """What is kept of a connector table: its statement; of connector 'iceberg' where the table is."""
+    if connector.value != "iceberg":
+        return statement
+    from bergsql.engine.pointers import connector_pointer
+
+    pointer = connector_pointer(session, statement, name)
+    _check_pointed(pointer)
+    return pointer
+
+
+def _check_pointed(pointer: Pointer) -> LoadedTable | None:
+    """The table that a pointer leads to, if there is one: it must have the columns that are declared."""
+    target, statement = pointer.target, pointer.statement
+    if not target.catalog.table_exists(target.ident):
+        return None
+    table = target.catalog.load_table(target.ident)
+    names = table.metadata.schema.names
+    if statement.columns and [c.name for c in statement.columns] != list(names):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"The table that {target} would stand for has other columns than are declared.",
+            span=statement.columns[0].span,
+            hint=f"It has {', '.join(names)}.",
+        )
+    return table
+
+
+def make_pointed(session: Session, pointer: Pointer) -> None:
+    """Make the table that a pointer leads to, and its database, as the pointer declares it."""
+    from bergsql.engine.pointers import table_properties
+
+    target, statement = pointer.target, pointer.statement
+    namespace = target.ident.namespace
+    if namespace and not target.catalog.namespace_exists(namespace):
+        target.catalog.create_namespace(namespace)
+    properties, spans = options_of(table_properties(statement))
+    version = format_version_of(properties, spans, DEFAULT_FORMAT_VERSION)
+    _make(target, replace(declared(session, statement, properties, version), location=None), None)
+
+
+def _point_to(
+    session: Session,
+    statement: st.CreateTable,
+    name: TableName,
+    location: str,
+    properties: dict[str, str],
+    version: int,
+) -> Result:
+    """Hive's ``STORED BY … LOCATION``: the table in that directory, made there if it is not and columns are given."""
+    from bergsql.catalog.definitions import DefinitionCatalog
+    from bergsql.engine.pointers import location_pointer
+
+    if not isinstance(name.catalog, DefinitionCatalog):
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Catalog {name.catalog.name} holds its tables in directories of its own, not at a LOCATION.",
+            span=statement.name.span,
+            hint="default_catalog can hold a name for a table elsewhere.",
+        )
+    pointer = location_pointer(statement, location, name)
+    target, messages = pointer.target, [_FOR_THE_SESSION.replace(" with a connector", " at a location of its own")]
+    if _check_pointed(pointer) is not None:
+        if properties:
+            messages.insert(0, f"The table at {location} is there and keeps its own properties.")
+    elif not statement.columns:
+        raise BergError(
+            ErrorCode.NOT_FOUND,
+            f"There is no Iceberg table at {location}.",
+            span=statement.name.span,
+            hint="With columns in the statement one is made there.",
+        )
+    else:
+        _make(target, replace(declared(session, statement, properties, version), location=None), None)
+    name.catalog.put_definition(name.ident, pointer)
+    return ok(*messages)

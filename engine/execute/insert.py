@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
-from bergsql.catalog.metadata.transforms import TransformKind
+from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.duck import duckdb
-from bergsql.engine.execute.default_word import with_defaults
+from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import check_write_hints
-from bergsql.engine.plan.query import PlannedColumn, QueryPlan, plan_expression, plan_query
-from bergsql.engine.plan.scope import Scope
-from bergsql.engine.plan.store_assignment import assign, can_assign
+from bergsql.engine.plan.query import query_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.sql.type_names import flink_name, from_iceberg, spark_name
-from bergsql.engine.sql.types import NULL, DataType
+from bergsql.engine.sql.type_names import flink_name
+from bergsql.engine.sql.types import DataType
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
@@ -34,25 +28,12 @@ from bergsql.engine.table.writer import Written, write_rows
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
-    from bergsql.catalog.metadata.schema import Schema
-    from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """A query made to fit a table: SQL that yields the table's columns in order, and what it reads."""
-
-    sql: str
-    plan: QueryPlan
-    static: dict[str, object]
-    """Values of PARTITION (column = value), by column, as the table's type."""
-    narrowed: tuple[tuple[str, DataType], ...] = ()
-    """The columns that take values of another type, whose values may not fit, with their own types."""
 
 
 def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
+    make_pointed_table(session, statement)
     name, table = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
     written = write(session, assigned, table, name)
@@ -61,6 +42,21 @@ def insert(session: Session, statement: st.Insert) -> Result:
         return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was committed."))
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
     return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+
+
+def make_pointed_table(session: Session, statement: st.Insert) -> None:
+    """Make the database and the table that the target stands for, where they are not there yet."""
+    from bergsql.engine.definitions import Pointer, find
+
+    found = find(session, statement.target.parts, statement.target.span)
+    if found is None or not isinstance(found.definition, Pointer):
+        return
+    from bergsql.engine.execute.create_table import make_pointed
+
+    target = found.definition.target
+    if not target.catalog.table_exists(target.ident):
+        query_columns(statement.query, SessionRelations(session))  # or a slip in the query would leave an empty table
+        make_pointed(session, found.definition)
 
 
 def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable]:
@@ -151,167 +147,6 @@ def outcome(written: Written, committed: Committed) -> list[str]:
 
 def _count(number: int | str, what: str) -> str:
     return f"{number} {what if str(number) == '1' else what + 's'}"
-
-
-# --- the query made to fit --------------------------------------------------------------------------------------------
-
-
-def assign_query(session: Session, statement: st.Insert, table: LoadedTable, name: TableName) -> Assigned:
-    """Plan the query of an INSERT and cast its columns to the table's.
-
-    :raises BergError: ARITY, TYPE or NOT_FOUND, at the place in the statement.
-    """
-    relations = SessionRelations(session)
-    schema = table.metadata.schema
-    static_sql = _static_values(session, statement, table)
-    targets = _target_columns(session, statement, schema, static_sql, name)
-    plan = plan_query(with_defaults(statement.query, targets), relations)
-    sources = plan.columns
-    static = _evaluated(session, static_sql, plan)
-    _check_arity(statement, targets, sources, name)
-    for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
-        if not can_assign(source.type, from_iceberg(target.type), session.flavour):
-            raise _cannot_assign(session, target, source, statement, i)
-    narrowed = [(t.name, from_iceberg(t.type), s.type) for t, s in zip(targets, sources, strict=True)]
-    return Assigned(
-        _stored_sql(session, plan, schema, targets, static_sql),
-        plan,
-        static,
-        tuple((name, to) for name, to, source in narrowed if source not in (to, NULL)),
-    )
-
-
-def stored(session: Session, plan: QueryPlan, schema: Schema) -> Assigned:
-    """A query whose columns are those of the table, in order: CREATE TABLE … AS made the one from the other."""
-    return Assigned(_stored_sql(session, plan, schema, schema.fields, {}), plan, {})
-
-
-def _stored_sql(
-    session: Session, plan: QueryPlan, schema: Schema, targets: Sequence[NestedField], given: Mapping[str, str]
-) -> str:
-    """The table's columns in order: ``targets`` from the query's, ``given`` as they are, the rest their defaults."""
-    context = Context(Planner(SessionRelations(session)), Scope(session.flavour), "a stored column")
-    values = dict(given)
-    for i, (target, source) in enumerate(zip(targets, plan.columns, strict=True)):
-        values[target.name] = assign(f"c{i}", source.type, from_iceberg(target.type), context)
-    items = [
-        f"{values.get(f.name) or literal_sql(f.type, f.write_default)} AS {identifier(f.name)}" for f in schema.fields
-    ]
-    columns = ", ".join(f"c{i}" for i in range(len(plan.columns)))
-    return f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})"
-
-
-def _evaluated(session: Session, static_sql: dict[str, str], plan: QueryPlan) -> dict[str, object]:
-    """The values of PARTITION (…)."""
-    if not static_sql:
-        return {}
-    cursor = session.duck.cursor()
-    try:
-        row = cursor.execute(f"SELECT {', '.join(static_sql.values())}").fetchall()[0]
-    except duckdb.Error as error:
-        raise from_duckdb_error(error, plan) from error
-    finally:
-        session.duck.done(cursor)
-    return dict(zip(static_sql, row, strict=True))
-
-
-def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:
-    """SQL of the values that PARTITION (…) gives, cast to their columns, by column."""
-    schema, spec = table.metadata.schema, table.metadata.spec
-    partitioned = {schema.name_of(f.source_id): f for f in spec.fields if f.transform.kind is TransformKind.IDENTITY}
-    values: dict[str, str] = {}
-    for part in statement.partition:
-        field = schema.find(part.column, case_sensitive=session.flavour is Flavour.FLINK)
-        if field is None or schema.name_of(field.field_id) not in partitioned:
-            raise BergError(
-                ErrorCode.INVALID,
-                f"PARTITION names '{part.column}', which is not a partition column of the table.",
-                span=part.span,
-                hint=did_you_mean(part.column, [n for n in partitioned if n])
-                or "Hidden partitions (transforms) follow from the rows and cannot be named.",
-            )
-        if field.name in values:
-            raise BergError(ErrorCode.INVALID, f"PARTITION names '{part.column}' twice.", span=part.span)
-        if part.value is not None:
-            values[field.name] = plan_expression(part.value, SessionRelations(session), from_iceberg(field.type))
-    return values
-
-
-def _target_columns(
-    session: Session, statement: st.Insert, schema: Schema, static: dict[str, str], name: TableName
-) -> list[NestedField]:
-    """The columns that the query's columns go to, in the query's order."""
-    open_columns = [f for f in schema.fields if f.name not in static]
-    if statement.columns is None:
-        return open_columns
-    targets = []
-    for column, span in zip(statement.columns, statement.column_spans, strict=True):
-        field = next(
-            (f for f in schema.fields if f.name == column or (_folds(session) and f.name.lower() == column.lower())),
-            None,
-        )
-        if field is None:
-            raise BergError(
-                ErrorCode.NOT_FOUND,
-                f"Table {name} has no column '{column}'.",
-                span=span,
-                hint=did_you_mean(column, schema.names),
-            )
-        if field in targets or field.name in static:
-            raise BergError(ErrorCode.INVALID, f"Column '{column}' gets two values.", span=span)
-        targets.append(field)
-    missing = [f for f in open_columns if f not in targets and f.write_default is None]
-    required = [f.name for f in missing if f.required]
-    if missing and (required or session.flavour is Flavour.SPARK):
-        first = required[0] if required else missing[0].name
-        why = "which is NOT NULL" if required else "and spark inserts whole rows"
-        raise BergError(
-            ErrorCode.ARITY,
-            f"There is no value for column '{first}' of table {name}, {why}.",
-            span=_list_span(statement),
-            hint="Name every column, or SET 'sql.dialect' = 'flink'; which fills the rest with NULL."
-            if not required
-            else f"Add '{first}' to the column list.",
-        )
-    return targets
-
-
-def _folds(session: Session) -> bool:
-    return session.flavour is Flavour.SPARK
-
-
-def _list_span(statement: st.Insert) -> Span:
-    if not statement.column_spans:
-        return statement.target.span
-    return Span(statement.column_spans[0].start, statement.column_spans[-1].end)
-
-
-def _check_arity(
-    statement: st.Insert, targets: list[NestedField], sources: tuple[PlannedColumn, ...], name: TableName
-) -> None:
-    if len(targets) == len(sources):
-        return
-    too = "many" if len(sources) > len(targets) else "few"
-    raise BergError(
-        ErrorCode.ARITY,
-        f"The query has too {too} columns for table {name}: {len(sources)}, not {len(targets)}.",
-        span=statement.query.span,
-        hint=f"Columns to fill: {', '.join(f.name for f in targets) or 'none'}.",
-    )
-
-
-def _cannot_assign(
-    session: Session, target: NestedField, source: PlannedColumn, statement: st.Insert, position: int
-) -> BergError:
-    name = spark_name if session.flavour is Flavour.SPARK else flink_name
-    wanted = name(from_iceberg(target.type))
-    return BergError(
-        ErrorCode.TYPE,
-        f"Column {position + 1} of the query is {name(source.type)} and cannot be stored in '{target.name}', "
-        f"which is {wanted}.",
-        span=statement.query.span,
-        hint=f"CAST(… AS {wanted}) converts it.",
-    )
 
 
 def explain_insert(session: Session, statement: st.Insert) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -57,9 +57,14 @@ class Definition:
 
 
 def declared_schema(
-    statement: st.CreateTable, format_version: int, default: Callable[[st.ColumnDef, IcebergType], Any]
+    statement: st.CreateTable,
+    format_version: int,
+    default: Callable[[st.ColumnDef, IcebergType], Any],
+    like: Schema | None = None,
 ) -> Schema:
     """The schema that the column list declares, key included; ``default`` gives the JSON of a column's DEFAULT.
+
+    ``like``: the schema of the first columns, which are taken as they are there, with what no declaration says.
 
     :raises BergError: at the column that an Iceberg table cannot have.
     """
@@ -75,8 +80,12 @@ def declared_schema(
         check_stored(column)
     _check_names(columns)
     key = _key_names(statement, columns)
-    ids = count(1)
-    fields = tuple(_declared_field(column, ids, format_version, key, default) for column in columns)
+    inherited = like.fields if like is not None else ()
+    ids = count(like.highest_field_id + 1 if like is not None else 1)
+    fields = (
+        *(replace(field, required=field.required or field.name in key) for field in inherited),
+        *(_declared_field(column, ids, format_version, key, default) for column in columns[len(inherited) :]),
+    )
     schema = Schema(0, fields, tuple(f.field_id for f in fields if f.name in key))
     _check_full_names(schema, {c.name: c.span for c in columns})
     return schema

@@ -72,12 +72,14 @@ def _drop_temporary(session: Session, statement: st.DropTable, found: Found | No
 
 
 def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
-    """Drop a table; where its catalog would leave the files, delete them if PURGE asks for it, as Flink always does.
+    """Drop a table; what its catalog would leave of its files is deleted if PURGE asks for it, as Flink always does.
 
-    Files that others may use (``gc.enabled`` = false) stay, and PURGE is refused.
+    A Hadoop catalog leaves what is not in the table's directory. Files that others may use (``gc.enabled`` = false)
+    stay, and PURGE is refused.
     """
     catalog = table.catalog
-    if not (catalog.keeps_files and (asked or by_default)):
+    defined = isinstance(catalog, DefinitionCatalog) and catalog.definition(table.ident) is not None
+    if defined or not (asked or (catalog.keeps_files and by_default)):
         catalog.drop_table(table.ident, purge=asked)
         return
     from bergsql.engine.table.purge import may_purge, purge, refuse_purge, table_files
@@ -85,7 +87,7 @@ def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
     try:
         loaded = catalog.load_table(table.ident)
     except BergError as error:
-        if asked or error.code is ErrorCode.NOT_FOUND:
+        if (asked and catalog.keeps_files) or error.code is ErrorCode.NOT_FOUND:
             raise
         catalog.drop_table(table.ident)  # its metadata is lost, and with it which files it has
         return

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.storage.base import parent_of
 from bergsql.engine.table.manifests import read_manifest, read_manifest_list
 from bergsql.engine.table.staging import delete_files
 
@@ -51,7 +52,11 @@ def table_files(table: LoadedTable, storage: Storage) -> list[str]:
 def purge(table: LoadedTable, files: list[str], storage: Storage) -> None:
     """Delete files of a table that no catalog names any more, and its directories as far as they are empty then."""
     location = table.metadata.location
-    delete_files(storage, files, location)
+    own = [path for path in files if path.startswith(f"{location}/")]
+    elsewhere = [path for path in files if not path.startswith(f"{location}/")]
+    delete_files(storage, own, location)
+    data = table.metadata.properties.get("write.data.path") or location
+    delete_files(storage, elsewhere, parent_of(data.rstrip("/")) or location)
     for directory in (f"{location}/data", f"{location}/metadata", location):
         with suppress(BergError):
             storage.delete_empty_dir(directory)

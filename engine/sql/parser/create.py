@@ -36,7 +36,7 @@ def create(cursor: Cursor) -> Statement:
         return create_table(cursor, mode, temporary=True)
     if prefix == "EXTERNAL":
         cursor.expect("TABLE")
-        raise cursor.later("CREATE EXTERNAL TABLE", start)
+        return create_table(cursor, mode, temporary=False, external=True)
     if cursor.accept("SYSTEM"):
         cursor.expect("FUNCTION")
         cursor.index -= 1

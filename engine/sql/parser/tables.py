@@ -48,18 +48,23 @@ class _Clauses:
     location: str | None = None
     properties: tuple[Option, ...] = ()
     like: Like | None = None
+    external: bool = False
     seen: set[str] = field(default_factory=set)
 
 
-def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
+def create_table(cursor: Cursor, mode: str, *, temporary: bool, external: bool = False) -> CreateTable:
     """The rest of ``CREATE [OR REPLACE] [TEMPORARY] TABLE`` or ``REPLACE TABLE``, behind TABLE."""
     if_not_exists = cursor.if_not_exists()
     name = cursor.name("the name of the table")
     cursor.flavour = _told_flavour(cursor)
     elements = _Elements()
+    order: tuple[tuple[str, Span], ...] = ()
     if cursor.at("(") and not at_query(cursor):
-        _elements(cursor, elements)
-    clauses = _Clauses()
+        if _names_only(cursor):
+            order = tuple(cursor.list_of(lambda: cursor.identifier("a column's name")))
+        else:
+            _elements(cursor, elements)
+    clauses = _Clauses(external=external)
     query = None
     while not cursor.ends():
         if cursor.accept("AS") or at_query(cursor):
@@ -68,7 +73,11 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
         _clause(cursor, clauses, has_elements=bool(elements.columns))
     if query is not None and not cursor.ends():
         cursor.expect_end()
-    if not (elements.columns or clauses.like or query or clauses.partitioning):
+    if order and query is None:
+        name_, span = order[0]
+        raise BergError(ErrorCode.SYNTAX, f"Expected the type of the column '{name_}'.", span=span)
+    located = clauses.external and clauses.location is not None
+    if not (elements.columns or clauses.like or query or clauses.partitioning or located):
         raise cursor.expected(("(", *_CLAUSES), "the table's columns, LIKE or AS")
     return CreateTable(
         name,
@@ -86,7 +95,20 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool) -> CreateTable:
         clauses.properties,
         clauses.like,
         query,
+        clauses.external,
+        order,
     )
+
+
+def _names_only(cursor: Cursor) -> bool:
+    """Whether what stands in the parentheses here are names and nothing else."""
+    ahead = 1
+    while cursor.peek(ahead).kind in (TokenKind.WORD, TokenKind.QUOTED):
+        following = cursor.peek(ahead + 1).key
+        if following != ",":
+            return following == ")"
+        ahead += 2
+    return False
 
 
 def _told_flavour(cursor: Cursor) -> Flavour:
@@ -118,8 +140,7 @@ def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
         clauses.comment = cursor.string("a comment in quotes")
     elif key == "PARTITIONED":
         cursor.expect("BY")
-        if cursor.at("SPEC"):
-            raise UnsupportedForm("PARTITIONED BY SPEC", cursor.token.span, "Write PARTITIONED BY (transform, …).")
+        cursor.accept("SPEC")  # Hive's word for transforms
         clauses.partitioning.extend(cursor.list_of(lambda: _partition_column(cursor)))
     elif key in ("WITH", "TBLPROPERTIES", "OPTIONS"):
         clauses.properties += _properties(cursor)
@@ -128,7 +149,7 @@ def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
     elif key == "LIKE":
         clauses.like = _like(cursor)
     else:
-        _other_clause(cursor, has_elements=has_elements)
+        _other_clause(cursor, clauses, has_elements=has_elements)
 
 
 def _properties(cursor: Cursor) -> tuple[Option, ...]:
@@ -141,33 +162,37 @@ def _properties(cursor: Cursor) -> tuple[Option, ...]:
     return options
 
 
-def _other_clause(cursor: Cursor, *, has_elements: bool) -> None:
-    start = cursor.token
-    if cursor.accept("DISTRIBUTED"):
-        raise UnsupportedForm(
-            "CREATE TABLE … DISTRIBUTED", start.span, "PARTITIONED BY (bucket(n, column)) makes buckets."
-        )
-    if cursor.at("CLUSTERED", "BY") or cursor.at("CLUSTER", "BY"):
-        raise UnsupportedForm(f"CREATE TABLE … {start.key} BY", start.span)
-    for words in (("ROW", "FORMAT"), ("STORED", "AS"), ("STORED", "BY"), ("SORTED", "BY")):
-        if cursor.at(*words):
-            raise UnsupportedForm("CREATE TABLE … " + " ".join(words), start.span)
-    raise cursor.expected((*_CLAUSES, *(() if has_elements else ("(",)), END_OF_STATEMENT))
+def _other_clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
+    from bergsql.engine.sql.parser.hive_clauses import refuse_clause, stored_as, stored_by
+
+    if cursor.accept("STORED", "BY"):
+        stored_by(cursor)
+        clauses.external = True
+    elif cursor.accept("STORED", "AS"):
+        clauses.properties += stored_as(cursor, iceberg=clauses.external)
+    else:
+        refuse_clause(cursor)
+        raise cursor.expected((*_CLAUSES, *(() if has_elements else ("(",)), END_OF_STATEMENT))
 
 
 def _like(cursor: Cursor) -> Like:
     source = cursor.name("the name of a table")
     options: list[tuple[str, str]] = []
-    if cursor.at("("):
-        cursor.advance()
+    spans: list[Span] = []
+
+    def option() -> None:
+        start = cursor.token.start
+        how = cursor.expect_any(*_LIKE_HOW)
+        options.append((how, cursor.expect_any(*_LIKE_WHAT)))
+        spans.append(cursor.span_from(start))
+
+    if cursor.accept("("):
         while not cursor.accept(")"):
-            how = cursor.expect_any(*_LIKE_HOW)
-            options.append((how, cursor.expect_any(*_LIKE_WHAT)))
+            option()
             cursor.accept(",")
     while cursor.key in _LIKE_HOW:
-        how = cursor.advance().key
-        options.append((how, cursor.expect_any(*_LIKE_WHAT)))
-    return Like(source, tuple(options))
+        option()
+    return Like(source, tuple(options), tuple(spans))
 
 
 # --- columns and constraints -----------------------------------------------------------------------------------------
@@ -217,11 +242,20 @@ def primary_key(cursor: Cursor) -> PrimaryKey:
     kind = cursor.token
     if kind.key != "PRIMARY":
         what = "FOREIGN KEY" if kind.key == "FOREIGN" else kind.key
-        raise UnsupportedForm(f"A {what} constraint", kind.span)
+        raise _no_constraint(what, kind.span)
     cursor.expect("PRIMARY", "KEY")
     named = cursor.list_of(lambda: cursor.identifier("a column's name"))
     names = Span(named[0][1].start, named[-1][1].end)
     return _enforced(cursor, tuple(name for name, _ in named), names, cursor.span_from(start), called)
+
+
+def _no_constraint(what: str, span: Span) -> BergError:
+    return BergError(
+        ErrorCode.INVALID,
+        f"A table has no {what} constraint: nobody would check it.",
+        span=span,
+        hint="PRIMARY KEY (…) NOT ENFORCED declares a key.",
+    )
 
 
 def _enforced(cursor: Cursor, columns: tuple[str, ...], names: Span, whole: Span, called: str | None) -> PrimaryKey:
@@ -285,14 +319,19 @@ def column_options(
         elif cursor.at("PRIMARY") or (cursor.at("CONSTRAINT") and cursor.peek(2).key == "PRIMARY"):
             _inline_key(cursor, name, span, keys)
         elif cursor.at("UNIQUE") or cursor.at("CHECK"):
-            raise UnsupportedForm(f"A {cursor.key} constraint", cursor.token.span)
+            raise _no_constraint(cursor.key, cursor.token.span)
         elif cursor.accept("DEFAULT"):
             default = parse_expression(cursor, (*_COLUMN_STOPS, "NOT"))
         elif cursor.accept("METADATA"):
             metadata = cursor.string("the key in quotes") if cursor.accept("FROM") else name
             virtual = cursor.accept("VIRTUAL")
         elif cursor.at("GENERATED"):
-            raise UnsupportedForm("A GENERATED column", cursor.token.span)
+            raise BergError(
+                ErrorCode.INVALID,
+                "An Iceberg table has no GENERATED columns.",
+                span=cursor.token.span,
+                hint="Compute it in the query or in a view.",
+            )
         elif cursor.at("COLLATE"):
             raise UnsupportedForm("COLLATE", cursor.token.span)
         else:

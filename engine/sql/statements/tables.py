@@ -73,6 +73,8 @@ class Like:
     source: Name
     options: tuple[tuple[str, str], ...] = ()
     """Pairs such as ``("INCLUDING", "OPTIONS")``."""
+    spans: tuple[Span, ...] = ()
+    """Where each of them stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,10 @@ class CreateTable(Statement):
     properties: tuple[Option, ...] = ()
     like: Like | None = None
     query: Query | None = None
+    external: bool = False
+    """EXTERNAL or STORED BY: LOCATION says where the table is, and may hold one already."""
+    order: tuple[tuple[str, Span], ...] = ()
+    """``(a, b) AS SELECT …``: the query's columns in another order."""
 
 
 @dataclass(frozen=True, slots=True)

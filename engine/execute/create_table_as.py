@@ -1,0 +1,121 @@
+"""CREATE TABLE … AS and REPLACE TABLE … AS: the table and its rows appear in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.base import LoadedTable
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.engine.execute.create_table import default, with_options
+from bergsql.engine.execute.fit_query import fit
+from bergsql.engine.execute.insert import DONE, outcome, write
+from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema
+from bergsql.engine.plan.query import PlannedColumn, plan_query
+from bergsql.engine.relations import SessionRelations
+from bergsql.engine.result import Result, ResultKind
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.schema import Schema
+    from bergsql.engine.names import TableName
+    from bergsql.engine.session import Session
+
+
+def make_from_query(
+    session: Session,
+    statement: st.CreateTable,
+    query: st.Query,
+    name: TableName,
+    base: LoadedTable | None,
+    properties: dict[str, str],
+    version: int,
+) -> Result:
+    """Make the table, or make it anew (``base``: as it is), filled with the rows of ``query``."""
+    plan = plan_query(query, SessionRelations(session))
+    schema = _schema(session, statement, query, plan.columns, version)
+    spec = declared_spec(schema, statement.partitioning, statement.flavour)
+    definition = with_options(statement, Definition(schema, spec, properties, statement.location, version))
+    catalog, storage = name.catalog, name.catalog.storage()
+    if base is None:
+        metadata = definition.new_metadata(catalog.default_table_location(name.ident))
+    else:
+        metadata = replaced_metadata(base, definition.replacement)
+    staged = LoadedTable(name.ident, metadata, "", catalog.name)
+    by_name = {f.name: f for f in metadata.schema.fields}
+    targets = [by_name[c.name] for c in plan.columns]
+    written = write(session, fit(session, plan, metadata.schema, targets, query, {}), staged, name)
+    if base is None:
+        committed = create_filled(catalog, name.ident, metadata, written.files, storage)
+    else:
+        committed = replace_filled(catalog, base, definition.replacement, written.files, storage)
+    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+
+
+def _schema(
+    session: Session, statement: st.CreateTable, query: st.Query, columns: Sequence[PlannedColumn], version: int
+) -> Schema:
+    """The schema of the query's columns and of what is declared beside them.
+
+    As Flink has it: a declared column that the query gives too takes the declared type; others come first, and are
+    NULL; names alone say the order of the query's columns. Spark takes no declared columns here.
+    """
+    schema = queried_schema(columns, version, query.span)
+    if not (statement.columns or statement.order or statement.primary_key or statement.watermark):
+        return schema
+    if session.flavour is Flavour.SPARK and (statement.columns or statement.order):
+        raise BergError(
+            ErrorCode.INVALID,
+            "A table AS a query takes the query's columns: none can be declared.",
+            span=statement.columns[0].span if statement.columns else statement.order[0][1],
+            hint="CAST and AS in the query give its columns other types and names.",
+        )
+    given = {c.name: c for c in columns}
+    declared = {c.name: c for c in statement.columns}
+    for column in statement.columns:
+        if column.name not in given and not column.nullable and column.default is None:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"Column '{column.name}' is NOT NULL, and the query has no value for it.",
+                span=column.span,
+                hint=did_you_mean(column.name, given),
+            )
+    made = [
+        declared.get(c.name) or st.ColumnDef(c.name, _storable(c.type), query.span)
+        for c in _ordered(statement, query, columns)
+    ]
+    extra = [c for c in statement.columns if c.name not in given]
+    return declared_schema(replace(statement, columns=(*extra, *made)), version, partial(default, session, version))
+
+
+def _storable(type_: DataType) -> DataType:
+    return DataType(Kind.DECIMAL, 38, 0) if type_.kind is Kind.HUGEINT else type_
+
+
+def _ordered(statement: st.CreateTable, query: st.Query, columns: Sequence[PlannedColumn]) -> list[PlannedColumn]:
+    """The query's columns in the order of ``(b, a) AS SELECT …``."""
+    if not statement.order:
+        return list(columns)
+    given = {c.name: c for c in columns}
+    seen: set[str] = set()
+    for name, span in statement.order:
+        if name not in given:
+            hint = did_you_mean(name, given)
+            raise BergError(ErrorCode.NOT_FOUND, f"The query has no column '{name}'.", span=span, hint=hint)
+        if name in seen:
+            raise BergError(ErrorCode.INVALID, f"The column '{name}' is named twice.", span=span)
+        seen.add(name)
+    missing = [c.name for c in columns if c.name not in seen]
+    if missing:
+        raise BergError(
+            ErrorCode.ARITY,
+            f"The query's column '{missing[0]}' is not among those that are named.",
+            span=query.span,
+            hint="Names without types say the order of all of the query's columns.",
+        )
+    return [given[name] for name, _ in statement.order]
