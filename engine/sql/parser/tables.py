@@ -58,6 +58,7 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool, external: bool =
     name = cursor.name("the name of the table")
     cursor.flavour = _told_flavour(cursor)
     elements = _Elements()
+    opened = cursor.index
     order: tuple[tuple[str, Span], ...] = ()
     if cursor.at("(") and not at_query(cursor):
         if _names_only(cursor):
@@ -74,8 +75,8 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool, external: bool =
     if query is not None and not cursor.ends():
         cursor.expect_end()
     if order and query is None:
-        name_, span = order[0]
-        raise BergError(ErrorCode.SYNTAX, f"Expected the type of the column '{name_}'.", span=span)
+        cursor.index = opened
+        _elements(cursor, elements)  # says that a column has no type
     located = clauses.external and clauses.location is not None
     if not (elements.columns or clauses.like or query or clauses.partitioning or located):
         raise cursor.expected(("(", *_CLAUSES), "the table's columns, LIKE or AS")
