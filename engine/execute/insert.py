@@ -23,7 +23,6 @@ from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
 from bergsql.engine.table.producer import Producer
-from bergsql.engine.table.projection import literal_sql
 from bergsql.engine.table.writer import Written, write_rows
 
 if TYPE_CHECKING:
