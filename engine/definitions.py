@@ -54,7 +54,8 @@ class Pointer:
     """Where the table is, called by the pointer's name."""
 
 
-Definition = View | CreateTable | Pointer
+Definition = View | CreateTable
+"""What is no Iceberg table."""
 
 
 class Found(NamedTuple):
@@ -101,29 +102,53 @@ class ViewStandpoint:
 def find(
     session: Standpoint, parts: tuple[str, ...], span: Span | None, *, reading: Iterable[Key] = ()
 ) -> Found | None:
-    """The definition that a name leads to; None where it names an Iceberg table or nothing.
+    """The view or connector table that a name leads to; None where it is an Iceberg table, be it elsewhere, or nothing.
 
     A temporary object hides what else has its name, but for the view of that very name, which may read what it hides:
     ``reading`` are the names of the views that are being read.
     """
-    temporary = temporary_named(session, parts, span)
-    if temporary is not None and temporary.parts not in reading:
+    found = _kept(session, parts, span, reading)
+    return Found(found[0], found[1], found[2]) if found is not None and isinstance(found[1], Definition) else None
+
+
+def pointer_named(
+    session: Standpoint, parts: tuple[str, ...], span: Span | None, *, reading: Iterable[Key] = ()
+) -> Pointer | None:
+    """The pointer that a name leads to."""
+    found = _kept(session, parts, span, reading)
+    return found[1] if found is not None and isinstance(found[1], Pointer) else None
+
+
+def _kept(
+    session: Standpoint, parts: tuple[str, ...], span: Span | None, reading: Iterable[Key]
+) -> tuple[Key, object, bool] | None:
+    """What is kept under a name, with its full name and whether it is temporary."""
+    temporary = _temporary(session, parts, span)
+    if temporary is not None and temporary[0] not in reading:
         return temporary
     name = table_name(session, parts, span)
     kept = name.catalog.definition(name.ident) if isinstance(name.catalog, DefinitionCatalog) else None
-    if isinstance(kept, Definition):
-        return Found(name.parts, kept, False)
+    if kept is not None:
+        return name.parts, kept, False
     return temporary if temporary is not None and not name.catalog.table_exists(name.ident) else None
 
 
 def temporary_named(session: Standpoint, parts: tuple[str, ...], span: Span | None) -> Found | None:
-    """The temporary object that a name leads to."""
+    """The temporary object that a name leads to; a pointer is told as the table with a connector that it is."""
+    kept = _temporary(session, parts, span)
+    if kept is None:
+        return None
+    definition = kept[1].statement if isinstance(kept[1], Pointer) else kept[1]
+    return Found(kept[0], definition, True) if isinstance(definition, Definition) else None
+
+
+def _temporary(session: Standpoint, parts: tuple[str, ...], span: Span | None) -> tuple[Key, object, bool] | None:
     if not session.temporaries:
         return None
     for key in _keys(session, parts, span):
         definition = session.temporaries.get(key)
-        if isinstance(definition, Definition):
-            return Found(key, definition, True)
+        if definition is not None:
+            return key, definition, True
     return None
 
 
@@ -139,6 +164,7 @@ def temporaries_in(session: Standpoint, catalog: str, namespace: tuple[str, ...]
     listed = []
     for key, definition in session.temporaries.items():
         own = key[:-1] == place or len(key) == 1 or namespace == (GLOBAL_TEMPORARY,) == key[:-1]
+        definition = definition.statement if isinstance(definition, Pointer) else definition
         if own and isinstance(definition, Definition):
             listed.append(Found(key, definition, True))
     return sorted(listed, key=lambda found: found.parts[-1])

@@ -91,12 +91,13 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
 
     :raises BergError: NOT_FOUND, at the name; INVALID for a view; UNSUPPORTED for a connector table.
     """
-    from bergsql.engine.definitions import Pointer, View, find
+    from bergsql.engine.definitions import View, find, pointer_named
 
+    pointer = pointer_named(session, name.parts, name.span)
+    if pointer is not None:
+        return pointer.target, load_pointed(pointer, name.span)
     found = find(session, name.parts, name.span)
     if found is not None:
-        if isinstance(found.definition, Pointer):
-            return found.definition.target, load_pointed(found.definition, name.span)
         if isinstance(found.definition, View):
             raise BergError(
                 ErrorCode.INVALID,

@@ -51,7 +51,7 @@ class SessionRelations:
 
         :raises BergError: NOT_FOUND at ``span``.
         """
-        from bergsql.engine.definitions import Pointer, View, find
+        from bergsql.engine.definitions import View, find, pointer_named
         from bergsql.engine.names import connector_of, load_pointed, table_name
         from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation
 
@@ -60,10 +60,11 @@ class SessionRelations:
             if isinstance(found.definition, View):
                 return self._view(found, found.definition, span)
             definition = found.definition
-            if isinstance(definition, Pointer):
-                catalog, loaded = definition.target.catalog, load_pointed(definition, span)
-                return IcebergRelation(found.parts, loaded, catalog.storage(), None)
             return ConnectorRelation(found.parts, connector_of(definition), definition.columns)
+        pointer = pointer_named(self._session, parts, span, reading=self._reading)
+        if pointer is not None:
+            target = pointer.target
+            return IcebergRelation(target.parts, load_pointed(pointer, span), target.catalog.storage(), None)
         name = table_name(self._session, parts, span)
         try:
             return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage(), None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
-from bergsql.engine.definitions import Found, Pointer, View, find
+from bergsql.engine.definitions import Found, Pointer, View, find, pointer_named
 from bergsql.engine.execute.default_text import default_sql
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.query import plan_query, query_columns
@@ -75,8 +75,7 @@ def columns(session: Session, name: st.Name) -> Result:
     if found is not None:
         if isinstance(found.definition, View):
             return _describe_view(session, found, found.definition, name.span)
-        if not isinstance(found.definition, Pointer):
-            return _describe_connector(session, found.definition)
+        return _describe_connector(session, found.definition)
     _, table = load(session, name)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
@@ -191,11 +190,10 @@ def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
     if found is not None:
         if isinstance(found.definition, View):
             return _show_create_view(session, found, statement)
-        definition = found.definition.statement if isinstance(found.definition, Pointer) else found.definition
-        if any(o.key == "connector" for o in definition.properties):
-            return listing(("result",), [(_create_connector(found, definition),)])
-        if definition.location is not None:
-            return listing(("result",), [(_create_external(found, definition.location),)])
+        return listing(("result",), [(_create_connector(found, found.definition),)])
+    pointer = pointer_named(session, statement.name.parts, statement.name.span)
+    if pointer is not None:
+        return listing(("result",), [(_create_pointer(pointer),)])
     name, table = load(session, statement.name)
     if session.flavour is Flavour.SPARK:
         return listing(("createtab_stmt",), [(_create_spark(name, table.metadata),)])
@@ -215,9 +213,12 @@ def _show_create_view(session: Session, found: Found, statement: st.ShowCreateTa
     )
 
 
-def _create_external(found: Found, location: str) -> str:
-    name = ".".join(map(flink_identifier, found.parts))
-    return f"CREATE EXTERNAL TABLE {name}\nSTORED BY ICEBERG\nLOCATION {flink_text(location)}\n"
+def _create_pointer(pointer: Pointer) -> str:
+    statement, parts = pointer.statement, pointer.target.parts
+    if any(o.key == "connector" for o in statement.properties):
+        return _create_connector(Found(parts, statement, statement.temporary), statement)
+    name = ".".join(map(flink_identifier, parts))
+    return f"CREATE EXTERNAL TABLE {name}\nSTORED BY ICEBERG\nLOCATION {flink_text(statement.location or '')}\n"
 
 
 def _create_flink(name: TableName, metadata: TableMetadata) -> str:

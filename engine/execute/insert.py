@@ -45,17 +45,17 @@ def insert(session: Session, statement: st.Insert) -> Result:
 
 def make_pointed_table(session: Session, statement: st.Insert) -> None:
     """Make the database and the table that the target stands for, where they are not there yet."""
-    from bergsql.engine.definitions import Pointer, find
+    from bergsql.engine.definitions import pointer_named
 
-    found = find(session, statement.target.parts, statement.target.span)
-    if found is None or not isinstance(found.definition, Pointer):
+    pointer = pointer_named(session, statement.target.parts, statement.target.span)
+    if pointer is None:
         return
     from bergsql.engine.execute.create_table import make_pointed
 
-    target = found.definition.target
+    target = pointer.target
     if not target.catalog.table_exists(target.ident):
         query_columns(statement.query, SessionRelations(session))  # or a slip in the query would leave an empty table
-        make_pointed(session, found.definition)
+        make_pointed(session, pointer)
 
 
 def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable]:

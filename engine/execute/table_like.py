@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.new_table import FORMAT_VERSION
 from bergsql.catalog.metadata.transforms import TransformKind
-from bergsql.engine.definitions import Found, Pointer, View, find
+from bergsql.engine.definitions import Found, View, find
 from bergsql.engine.names import load
 from bergsql.engine.plan.relations import ViewRelation
 from bergsql.engine.plan.views import view_columns
@@ -147,8 +147,7 @@ def _source(session: Session, like: st.Like) -> tuple[st.CreateTable, Schema | N
     if found is not None:
         if isinstance(found.definition, View):
             return _view(session, found, like), None
-        if not isinstance(found.definition, Pointer):
-            return found.definition, None
+        return found.definition, None
     _, table = load(session, like.source)
     return table_statement(table.metadata, like.source), table.metadata.schema
 
