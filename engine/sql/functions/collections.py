@@ -41,6 +41,11 @@ def map_of(key: DataType, value: DataType, nullable: bool = True) -> DataType:
     return DataType(Kind.MAP, children=(Field("key", key, False), Field("value", value, nullable)))
 
 
+def element_of(array: Bound) -> DataType:
+    """The type of an array's elements."""
+    return array.type.children[0].type if array.type.children else NULL
+
+
 def _array(node: exp.Expr, context: Context) -> Bound:
     from bergsql.engine.plan.case import one_type
     from bergsql.engine.plan.expressions import bind
@@ -165,7 +170,13 @@ def _element_at(arguments: list[Bound], context: Context) -> str:
     a, b = arguments
     if a.type.kind is Kind.MAP:
         return f"{a.sql}[{coerce(b, a.type.children[0].type, context).sql}]"
-    return f"{a.sql}[{coerce(b, INT, context).sql}]"
+    zero = failure("The place of ELEMENT_AT is not 0: elements are counted from 1.")
+
+    def made(given: list[str]) -> str:
+        array, i = given
+        return f"CASE WHEN {i} = 0 AND {array} IS NOT NULL THEN {zero} ELSE {array}[{i}] END"
+
+    return let_all([a.sql, coerce(b, INT, context).sql], made)
 
 
 def _with_element(template: str) -> Callable[[list[Bound], Context], str]:
@@ -174,7 +185,7 @@ def _with_element(template: str) -> Callable[[list[Bound], Context], str]:
 
         a, b = arguments
         value = coerce(b, a.type.children[0].type, context) if a.type.children else b
-        return template.format(a.sql, value.sql)
+        return let_all([a.sql, value.sql], lambda both: template.format(*both))
 
     return made
 
@@ -212,13 +223,11 @@ def _sorted(arguments: list[Bound], context: Context) -> str:
     array = arguments[0].sql
     up, down = f"list_sort({array}, 'ASC', 'NULLS FIRST')", f"list_sort({array}, 'DESC', 'NULLS LAST')"
     ascending = arguments[1] if len(arguments) > 1 else None
-    if ascending is None or ascending.constant is True:
-        return up
-    if ascending.constant is False:
+    if ascending is not None and ascending.constant is False:
         return down
-    if context.spark:
+    if ascending is not None and ascending.constant is not True:
         raise BergError(ErrorCode.INVALID, "The order of SORT_ARRAY is TRUE or FALSE, not an expression.")
-    return f"CASE {ascending.sql} WHEN TRUE THEN {up} WHEN FALSE THEN {down} END"
+    return up
 
 
 def _join(arguments: list[Bound], context: Context) -> str:
@@ -294,7 +303,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("size", "s", "z", INT, _size),
     Scalar("cardinality", "fs", "z", INT, _cardinality),
     Scalar("array_size", "s", "A", INT, "CAST(len({0}) AS INTEGER)"),
-    Scalar("element_at", "s", "za", _value, _element_at),
+    Scalar("element_at try_element_at", "s", "za", _value, _element_at),
     Scalar("element", "f", "A", _element, "{0}[1]"),
     Scalar("array_contains", "s", "Aa", BOOLEAN, _contains),
     Scalar("array_contains", "f", "Aa", BOOLEAN, _with_element("list_contains({0}, {1})")),
@@ -303,21 +312,26 @@ FUNCTIONS: tuple[Function, ...] = (
         "fs",
         "Aa",
         BIGINT,
-        _with_element("CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT)"),
+        _with_element("CASE WHEN {1} IS NOT NULL THEN CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT) END"),
     ),
-    Scalar("array_remove", "fs", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),
-    Scalar("array_append", "fs", "Aa", 0, _with_element("list_append({0}, {1})")),
-    Scalar("array_prepend", "fs", "Aa", 0, _with_element("list_prepend({1}, {0})")),
+    Scalar(
+        "array_remove",
+        "s",
+        "Aa",
+        0,
+        _with_element("CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda e: e IS DISTINCT FROM {1}) END"),
+    ),
+    Scalar("array_remove", "f", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),
+    Scalar("array_append", "fs", "Aa", 0, _with_element("CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END")),
+    Scalar("array_prepend", "fs", "Aa", 0, _with_element("CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END")),
     Scalar("array_distinct", "fs", "A", 0, _distinct),
     Scalar("array_max", "fs", "A", _element, "list_max({0})"),
-    Scalar("array_min", "s", "A", _element, "list_min({0})"),
+    Scalar("array_min", "fs", "A", _element, "list_min({0})"),
     Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),
     Scalar("array_concat", "f", "CC*", 0, _concat),
     Scalar("array_join", "fs", "Att?", STRING, _join),
     Scalar("array_intersect", "fs", "CC", 0, _intersect),
     Scalar("sort_array", "s", "Ab?", 0, _sorted),
-    Scalar("array_sort", "f", "Ab?", 0, _sorted),
-    Scalar("slice", "s", "Aii", 0, "{0}[{1}:{1} + {2} - 1]"),
     Scalar("sequence", "s", "aaa?", INT, _sequence),
     Scalar("map_keys", "fs", "M", _keys, "map_keys({0})"),
     Scalar("map_values", "fs", "M", _values, "map_values({0})"),

@@ -45,9 +45,14 @@ SUBJECTS = {
     """,
     "collections": """
         array array_append array_concat array_contains array_distinct array_intersect array_join array_max
-        array_min array_position array_prepend array_remove array_reverse array_size array_sort cardinality
-        element element_at map map_keys map_values named_struct row sequence size slice sort_array struct
+        array_min array_position array_prepend array_remove array_reverse array_size cardinality
+        element element_at try_element_at map map_keys map_values named_struct row sequence size sort_array struct
     """,
+    "arrays": """
+        array_compact array_except array_insert array_repeat array_slice array_union arrays_overlap arrays_zip
+        flatten get shuffle slice
+    """,
+    "maps": "map_concat map_contains_key map_entries map_from_arrays map_from_entries map_union",
     "aggregates": """
         any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and
         bool_or collect_list collect_set corr count count_if covar_pop covar_samp every first first_value
@@ -62,8 +67,8 @@ SUBJECTS = {
         system.months system.truncate system.year system.years
     """,
     "higher": """
-        exists explode explode_outer filter forall inline inline_outer json_tuple posexplode posexplode_outer stack
-        transform
+        aggregate array_sort exists explode explode_outer filter forall inline inline_outer json_tuple map_filter
+        map_zip_with posexplode posexplode_outer reduce stack transform transform_keys transform_values zip_with
     """,
 }
 """The modules with functions, and the names of the functions in each."""
