@@ -48,7 +48,7 @@ HANDLERS: dict[str, str] = {
     "ShowViews": "views.show",
     "ShowCreateView": "views.show_create",
     "Select": "select.select",
-    "Explain": "select.explain",
+    "Explain": "explain.explain",
     "Insert": "insert.insert",
     "ShowModules": "modules.show",
     "LoadModule": "modules.load",

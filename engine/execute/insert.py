@@ -12,7 +12,7 @@ from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import check_write_hints
-from bergsql.engine.plan.query import query_columns
+from bergsql.engine.plan.query import QueryPlan, query_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
@@ -148,9 +148,8 @@ def _count(number: int | str, what: str) -> str:
     return f"{number} {what if str(number) == '1' else what + 's'}"
 
 
-def explain_insert(session: Session, statement: st.Insert) -> list[str]:
-    """The plan of an INSERT: what it would do to which table, and the plan of its query."""
+def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str]:
+    """The plan of an INSERT's query, and what it would do to which table."""
     name, table = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
-    verb = "Overwrite" if statement.overwrite else "Append"
-    return [f"{verb} {name}", *("  " + line for line in assigned.plan.explain())]
+    return assigned.plan, f"{'Overwrite' if statement.overwrite else 'Append'} {name}"

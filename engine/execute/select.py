@@ -1,4 +1,4 @@
-"""SELECT and EXPLAIN."""
+"""SELECT."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row
 from bergsql.engine.rows import converted, presentable
 from bergsql.engine.sql import statements as st
-from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -64,22 +62,3 @@ def _guarded(session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnectio
         raise
     finally:
         session.duck.done(cursor)
-
-
-def explain(session: Session, statement: st.Explain) -> Result:
-    """The plan as one multi-line cell, as Flink's and Spark's clients print it."""
-    inner = statement.statement
-    if statement.mode not in ("", "PLAN FOR"):
-        raise not_supported(f"EXPLAIN {statement.mode}", None, "EXPLAIN alone prints the plan.")
-    if isinstance(inner, st.Select):
-        lines = plan_query(inner.query, SessionRelations(session)).explain()
-    elif isinstance(inner, st.Insert):
-        from bergsql.engine.execute.insert import explain_insert
-
-        lines = explain_insert(session, inner)
-    elif isinstance(inner, st.Unsupported):
-        raise not_supported(inner.form, inner.span, inner.hint)
-    else:
-        raise not_supported("EXPLAIN of a statement that is neither a query nor an INSERT")
-    title = "plan" if session.flavour is Flavour.SPARK else "result"
-    return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])

@@ -18,6 +18,44 @@ def explain_lines(plan: QueryPlan) -> list[str]:
     return lines
 
 
+def cost_lines(plan: QueryPlan) -> list[str]:
+    """What the plan has to read: rows are those of the files, before filters and deletes."""
+    files = sum(s.scan.plan.files_kept for s in plan.scans)
+    size = sum(s.scan.plan.bytes_kept for s in plan.scans)
+    return [f"  estimated cost: {sum(map(_rows, plan.scans))} rows in {files} files, {size_text(size)}"]
+
+
+def _rows(planned: PlannedScan) -> int:
+    return sum(task.data_file.record_count for task in planned.scan.plan.tasks)
+
+
+def json_plan(plan: QueryPlan, sink: str | None) -> str:
+    """The plan in the form of Flink's JSON: nodes, each with those that it reads from."""
+    import json
+
+    nodes: list[dict[str, object]] = [
+        {
+            "id": number,
+            "type": f"Source: {scan.table}",
+            "pact": "Data Source",
+            "contents": "; ".join(line.strip() for line in _scan_lines(scan)[1:]),
+            "rows": _rows(scan),
+            "files": scan.scan.plan.files_kept,
+        }
+        for number, scan in enumerate(plan.scans, 1)
+    ]
+    sources = [{"id": node["id"]} for node in nodes]
+    query = len(nodes) + 1
+    columns = ", ".join(c.name for c in plan.columns)
+    nodes.append(
+        {"id": query, "type": "Query", "pact": "Operator", "contents": f"columns: {columns}", "predecessors": sources}
+    )
+    if sink is not None:
+        node = {"type": f"Sink: {sink}", "pact": "Data Sink", "contents": sink, "predecessors": [{"id": query}]}
+        nodes.append({"id": query + 1, **node})
+    return json.dumps({"nodes": nodes}, indent=2, ensure_ascii=False)
+
+
 def _scan_lines(planned: PlannedScan) -> list[str]:
     files = planned.scan.plan
     lines = [f"  Scan {planned.table}"]

@@ -1,0 +1,102 @@
+"""EXPLAIN in all its forms: one plan of ours, with what a form adds to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.secrets import mask_text
+from bergsql.engine.duck import duckdb, set_variables
+from bergsql.engine.names import named_table
+from bergsql.engine.plan.explain import cost_lines, json_plan
+from bergsql.engine.plan.query import QueryPlan, plan_query
+from bergsql.engine.relations import SessionRelations
+from bergsql.engine.result import Column, Result, ResultKind
+from bergsql.engine.rows import presentable
+from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.types import STRING
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+
+_PHYSICAL = ("EXTENDED", "FORMATTED")
+
+
+class _Explained(NamedTuple):
+    """What is explained: the plan of a query and, if its rows go somewhere, what is done with them."""
+
+    plan: QueryPlan
+    sink: str | None = None
+
+
+def explain(session: Session, statement: st.Explain) -> Result:
+    """The plan as one multi-line cell, as Flink's and Spark's clients print it."""
+    details = statement.mode.split(", ")
+    if "CODEGEN" in details:
+        raise BergError(
+            ErrorCode.INVALID,
+            "EXPLAIN CODEGEN shows generated Java code, and bergsql generates none.",
+            hint="EXPLAIN EXTENDED shows how DuckDB runs the query.",
+        )
+    explained = _explained(session, statement.statement)
+    if "ANALYZE" in details and explained.sink is not None:
+        raise BergError(
+            ErrorCode.INVALID,
+            "EXPLAIN ANALYZE runs the statement: only a query can be looked at so.",
+            hint="EXPLAIN EXTENDED shows the plan without running it.",
+        )
+    lines = _plan_lines(explained, details)
+    if "JSON_EXECUTION_PLAN" in details:
+        lines += ["", "== Physical Execution Plan ==", json_plan(explained.plan, explained.sink)]
+    if "PLAN_ADVICE" in details:
+        lines += ["", "No available advice..."]
+    if "ANALYZE" in details or any(word in details for word in _PHYSICAL):
+        lines += ["", "== Physical Plan ==", *_duckdb_lines(session, explained.plan, analyze="ANALYZE" in details)]
+    title = "plan" if session.flavour is Flavour.SPARK else "result"
+    return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])
+
+
+def _explained(session: Session, inner: st.Statement) -> _Explained:
+    if isinstance(inner, st.Select):
+        return _Explained(plan_query(inner.query, SessionRelations(session)))
+    if isinstance(inner, st.Insert):
+        from bergsql.engine.execute.insert import planned_insert
+
+        plan, sink = planned_insert(session, inner)
+        return _Explained(plan, sink)
+    if isinstance(inner, st.CreateTable) and inner.query is not None:
+        plan = plan_query(inner.query, SessionRelations(session))
+        return _Explained(plan, f"{inner.mode.capitalize()} {named_table(session, inner.name)}")
+    if isinstance(inner, st.Unsupported):
+        raise not_supported(inner.form, inner.span, inner.hint)
+    raise BergError(ErrorCode.INVALID, "EXPLAIN shows the plan of a query, an INSERT or a CREATE TABLE … AS.")
+
+
+def _plan_lines(explained: _Explained, details: list[str]) -> list[str]:
+    lines = explained.plan.explain()
+    added = []
+    if "CHANGELOG_MODE" in details:
+        added.append("  changelog mode: [I]")  # a batch only inserts
+    if "ESTIMATED_COST" in details or "COST" in details:
+        added += cost_lines(explained.plan)
+    lines[1:1] = added
+    return lines if explained.sink is None else [explained.sink, *("  " + line for line in lines)]
+
+
+def _duckdb_lines(session: Session, plan: QueryPlan, *, analyze: bool) -> list[str]:
+    """DuckDB's own plan of the query; with ``analyze`` it is run, and times and rows are true."""
+    cursor = session.duck.cursor()
+    sql = presentable(plan.sql, [c.type for c in plan.columns])
+    try:
+        set_variables(cursor, plan.variables)
+        rows = cursor.execute(f"EXPLAIN {'ANALYZE ' if analyze else ''}{sql}").fetchall()
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except duckdb.Error as error:
+        from bergsql.engine.plan.duck_errors import from_duckdb_error
+
+        raise from_duckdb_error(error, plan) from error
+    finally:
+        session.duck.done(cursor)
+    return mask_text("\n".join(str(row[-1]) for row in rows)).rstrip("\n").split("\n")
