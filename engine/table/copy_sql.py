@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.metadata.sort import UNSORTED, SortOrder
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import (
     GeographyType,
@@ -47,14 +48,19 @@ class Rows:
     source: str
     columns: tuple[WrittenColumn, ...]
     keys: tuple[PartitionKey | None, ...]
+    order: tuple[str, ...] = ()
+    """What the rows of each file are ordered by, as terms of ORDER BY; empty where they are in no order."""
 
     @property
     def key_columns(self) -> tuple[str, ...]:
         return tuple(key.column for key in self.keys if key is not None)
 
 
-def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec) -> Rows:
+def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec, order: SortOrder = UNSORTED) -> Rows:
     """The rows of ``select_sql``, which gives the schema's columns in order, checked and with partition keys.
+
+    Each file's rows are in ``order`` where there are no partition keys: DuckDB keeps no order among the rows that it
+    spreads over partitions.
 
     :raises BergError: UNSUPPORTED for column types that cannot be written.
     """
@@ -73,7 +79,10 @@ def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec) -> Rows:
     ]
     rows = f"(SELECT {', '.join(items)} FROM ({select_sql}) AS q({', '.join(given)}))"
     rows, keys = _with_keys(rows, columns, spec)
-    return Rows(rows, columns, keys)
+    if any(key is not None for key in keys):
+        return Rows(rows, columns, keys)
+    rows, terms = _with_order(rows, columns, order)
+    return Rows(rows, columns, keys, terms)
 
 
 def _check_type(f: NestedField, schema: Schema) -> None:
@@ -89,18 +98,48 @@ def _with_keys(
     if not kept:
         return rows, (None,) * len(spec.fields)
     sources = {leaf.field_id: leaf for leaf in leaves(columns)}
-    prefix = "p"
-    while any(c.name.casefold().startswith(prefix) for c in columns):
-        prefix += "p"
     partitioned = []
     for f in kept:
         leaf = sources.get(f.source_id)
         if leaf is None or leaf.sql is None:
             raise BergError(ErrorCode.INVALID, f"The column that the partition field '{f.name}' is made from is gone.")
         partitioned.append(Partitioned(f.transform, leaf.sql, leaf.type))
-    rows, made = with_partition_keys(rows, partitioned, prefix)
+    rows, made = with_partition_keys(rows, partitioned, _prefix("p", columns))
     keys = iter(made)
     return rows, tuple(None if f.transform.kind is TransformKind.VOID else next(keys) for f in spec.fields)
+
+
+def _prefix(letter: str, columns: Sequence[WrittenColumn]) -> str:
+    """What begins the names of helper columns, and the name of no column."""
+    prefix = letter
+    while any(c.name.casefold().startswith(prefix) for c in columns):
+        prefix += letter
+    return prefix
+
+
+def _with_order(rows: str, columns: Sequence[WrittenColumn], order: SortOrder) -> tuple[str, tuple[str, ...]]:
+    """The rows with a helper column for each key of the order that a transform makes, and the terms of ORDER BY.
+
+    No terms where one of the transforms is not known here: the rows are in no order then.
+    """
+    sources = {leaf.field_id: leaf for leaf in leaves(columns)}
+    helpers: list[Partitioned] = []
+    keys: list[tuple[str | None, str]] = []
+    for key in order.fields:
+        leaf = sources.get(key.source_id)
+        if leaf is None or leaf.sql is None or key.transform.kind is TransformKind.UNKNOWN:
+            return rows, ()
+        direction = f"{key.direction} {key.null_order.replace('-', ' ')}".upper()
+        if key.transform.kind is TransformKind.IDENTITY:
+            keys.append((leaf.sql, direction))
+        else:
+            keys.append((None, direction))
+            helpers.append(Partitioned(key.transform, leaf.sql, leaf.type))
+    if helpers:
+        rows, made = with_partition_keys(rows, helpers, _prefix("o", columns))
+        names = iter(made)
+        return rows, tuple(f"{next(names).column if sql is None else sql} {direction}" for sql, direction in keys)
+    return rows, tuple(f"{sql} {direction}" for sql, direction in keys)
 
 
 # --- NOT NULL ---------------------------------------------------------------------------------------------------------
@@ -147,6 +186,7 @@ def _nulls_among(values: str, element: NestedField, name: str, depth: int) -> li
 def copy_statement(rows: Rows, source: str, target: str, properties: WriteProperties, codec: str) -> str:
     """The statement that writes ``source`` (something to select from, with the columns of ``rows``) to a directory."""
     items = ", ".join((*(c.sql for c in rows.columns), *rows.key_columns))
+    order = f" ORDER BY {', '.join(rows.order)}" if rows.order else ""
     options = [
         "FORMAT parquet",
         "RETURN_STATS",
@@ -160,7 +200,7 @@ def copy_statement(rows: Rows, source: str, target: str, properties: WriteProper
     if rows.key_columns:
         options.append(f"PARTITION_BY ({', '.join(rows.key_columns)})")
         options.append("HIVE_FILE_PATTERN false")
-    return f"COPY (SELECT {items} FROM {source}) TO {string_literal(target)} ({', '.join(options)})"
+    return f"COPY (SELECT {items} FROM {source}{order}) TO {string_literal(target)} ({', '.join(options)})"
 
 
 def _field_ids(columns: Sequence[WrittenColumn]) -> str:

@@ -69,7 +69,7 @@ def write_rows(
     """
     settings = WriteProperties.of({**metadata.properties, **(properties or {})}, metadata.location)
     CommitProperties.of(metadata.properties, metadata.location)  # refused now rather than behind all the work
-    rows = prepare_rows(select_sql, metadata.schema, metadata.spec)
+    rows = prepare_rows(select_sql, metadata.schema, metadata.spec, metadata.sort_order)
     staging = Staging(storage, settings)
     cursor = duck.cursor()
     try:
@@ -189,7 +189,7 @@ class _Writer:
                 lower_bounds=statistics.lower_bounds,
                 upper_bounds=statistics.upper_bounds,
                 split_offsets=split_offsets,
-                sort_order_id=0,
+                sort_order_id=self._metadata.default_sort_order_id if self._rows.order else 0,
             )
         )
 
