@@ -17,8 +17,10 @@ from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog
+    from bergsql.catalog.store import CatalogStore, Definition
     from bergsql.engine.sql.splitter import SourceStatement
     from bergsql.engine.sql.statements import Statement
+    from bergsql.engine.sql.variables import Substituted
 
 
 class SessionConfig(NamedTuple):
@@ -33,6 +35,10 @@ class SessionConfig(NamedTuple):
     """From ``-D``: for ``${NAME}``, and settings of that name."""
     conf: Mapping[str, str] = {}
     """From ``--conf`` and the configuration file: settings."""
+    catalogs: Mapping[str, Definition] = {}
+    """Catalogs that are there from the start, built when they are first needed."""
+    safe: bool = False
+    """No file outside of the warehouses is read or written, and nothing but SQL runs."""
 
 
 class Session:
@@ -47,6 +53,7 @@ class Session:
         self._catalogs: dict[str, Catalog] = {}
         self._comments: dict[str, str] = {}
         self._options: dict[str, Mapping[str, str]] = {}
+        self._definitions = dict(config.catalogs)
         self.current_catalog = DEFAULT_CATALOG
         self.namespace: tuple[str, ...] = (DEFAULT_DATABASE,)
         self.temporaries: dict[tuple[str, ...], object] = {}
@@ -124,10 +131,11 @@ class Session:
     # --- catalogs ----------------------------------------------------------------------------------------------------
 
     def catalog_names(self) -> list[str]:
-        return sorted({DEFAULT_CATALOG, *self._catalogs, *self._defined_by_settings()})
+        kept = self._store.names() if self._store else ()
+        return sorted({DEFAULT_CATALOG, *self._catalogs, *self._definitions, *self._defined_by_settings(), *kept})
 
     def has_catalog(self, name: str) -> bool:
-        return name == DEFAULT_CATALOG or name in self._catalogs or CATALOG_PREFIX + name in dict(self.settings.items())
+        return name in self.catalog_names()
 
     def catalog(self, name: str, span: Span | None = None) -> Catalog:
         """The catalog of that name.
@@ -139,7 +147,11 @@ class Session:
         return self._catalogs[name]
 
     def add_catalog(self, catalog: Catalog, options: Mapping[str, str], comment: str | None = None) -> None:
-        """Know a catalog, in place of one of its name; ``options`` are those that it was made of, unmasked."""
+        """Know a catalog, in place of one of its name; ``options`` are those that it was made of, unmasked.
+
+        :raises BergError: OPTION, when catalogs are kept and the options hold a secret.
+        """
+        self._keep_catalog(catalog.name, options, comment)  # which may refuse it
         self._catalogs[catalog.name] = catalog
         self._options[catalog.name] = options
         self.set_catalog_comment(catalog.name, comment)
@@ -162,10 +174,35 @@ class Session:
         for key in removed:
             self.settings.reset(f"{CATALOG_PREFIX}{name}.{key}")
 
+    @property
+    def _store(self) -> CatalogStore | None:
+        """Where catalogs are kept that are made, if they outlast the session."""
+        if self.settings.get("table.catalog-store.kind") != "file":
+            return None
+        directory = self.settings.get("table.catalog-store.file.path")
+        if not directory:
+            raise BergError(ErrorCode.OPTION, "'table.catalog-store.file.path' must name a directory.")
+        from bergsql.catalog.store import CatalogStore
+
+        return CatalogStore(Path(directory).expanduser())
+
+    def _keep_catalog(self, name: str, options: Mapping[str, str], comment: str | None) -> None:
+        """Keep a catalog for later sessions, if they are kept.
+
+        :raises BergError: OPTION for options that hold a secret.
+        """
+        store = self._store
+        if store is not None:
+            from bergsql.catalog.store import Definition
+
+            store.save(name, Definition(options, comment))
+
     def catalog_comment(self, name: str) -> str | None:
         return self._comments.get(name)
 
     def set_catalog_comment(self, name: str, comment: str | None) -> None:
+        if name in self._options:
+            self._keep_catalog(name, self._options[name], comment)
         self._comments.pop(name, None)
         if comment:
             self._comments[name] = comment
@@ -175,7 +212,10 @@ class Session:
 
     def remove_catalog(self, name: str) -> None:
         """Forget a catalog and the settings that define it. Its tables stay where they are."""
+        if self._store:
+            self._store.remove(name)
         self._catalogs.pop(name, None)
+        self._definitions.pop(name, None)
         self._comments.pop(name, None)
         self._options.pop(name, None)
         for key, _ in list(self.settings.items()):
@@ -196,6 +236,16 @@ class Session:
         spark_class, options = self.catalog_settings(name)
         if spark_class is not None:
             return build_catalog(name, options, spark_class)
+        definition = self._definitions.get(name) or (self._store.load(name) if self._store else None)
+        if definition is not None:
+            try:
+                catalog = build_catalog(name, definition.options)
+            except BergError as error:
+                error.message = f"Catalog {name} of {definition.origin}: {error.message}"
+                raise error.at(span) from None
+            self._options[name] = definition.options
+            self._comments.update({name: definition.comment} if definition.comment else {})
+            return catalog
         raise BergError(
             ErrorCode.NOT_FOUND,
             f"Catalog {name} was not found.",
@@ -215,9 +265,7 @@ class Session:
         self._interrupted = False
         if "${" not in text:
             return self._placed(lambda: self._run(text))
-        from bergsql.engine.sql.variables import substitute
-
-        filled = substitute(text, self._lookup, self.flavour, self.variables)
+        filled = self._filled(text)
         return self._placed(lambda: self._run(filled.text), filled.to_original)
 
     def _run(self, text: str) -> Result:
@@ -249,6 +297,28 @@ class Session:
             raise
         finally:
             self.notes = []
+
+    def filled(self, text: str) -> str:
+        """``text`` with its variables ``${NAME}`` filled in.
+
+        :raises BergError: OPTION, for one that is not defined.
+        """
+        return self._filled(text).text if "${" in text else text
+
+    def _filled(self, text: str) -> Substituted:
+        from bergsql.engine.sql.variables import substitute
+
+        return substitute(text, self._lookup, self.flavour, self.variables)
+
+    def refuse_when_safe(self, what: str, span: Span | None = None) -> None:
+        """Refuse what leads out of the warehouses, in a session that is safe.
+
+        :raises BergError: INVALID.
+        """
+        if self._config.safe:
+            raise BergError(
+                ErrorCode.INVALID, f"{what} is not allowed here: bergsql was started with --safe.", span=span
+            )
 
     def _lookup(self, name: str) -> str | None:
         value = self.variables.get(name)

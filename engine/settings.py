@@ -79,6 +79,21 @@ SETTINGS: tuple[Setting, ...] = (
         flavour="flink",
     ),
     _setting(
+        "table.catalog-store.kind",
+        "enum",
+        "generic_in_memory",
+        "Where catalogs that are made are kept: in the session, or in files, as by --catalog-store.",
+        flavour="flink",
+        values=("generic_in_memory", "file"),
+    ),
+    _setting(
+        "table.catalog-store.file.path",
+        "str",
+        None,
+        "The directory of the catalogs' files, when they are kept in files.",
+        flavour="flink",
+    ),
+    _setting(
         "table.dml-sync",
         "bool",
         "false",

@@ -44,20 +44,16 @@ STANDARD_INPUT = Input(Source(script=True), STDIN)
 
 def run_init(runner: Runner, inits: Sequence[Input]) -> ExitCode:
     """Run the init files, in order, up to the first failure. They announce nothing."""
-    return _run(runner, inits, announce=False)
+    return run_batch(runner, inits, announce=False)
 
 
-def run_batch(runner: Runner, inputs: Sequence[Input], *, continue_on_error: bool) -> ExitCode:
-    """Run the inputs, in order.
+def run_batch(
+    runner: Runner, inputs: Sequence[Input], *, continue_on_error: bool = False, announce: bool = True
+) -> ExitCode:
+    """Run the inputs, in order. ``announce``: as for :meth:`Runner.run`.
 
     :returns: the code of the first failure. It is the last statement that ran, unless ``continue_on_error``.
     """
-    return _run(runner, inputs, continue_on_error=continue_on_error)
-
-
-def _run(
-    runner: Runner, inputs: Sequence[Input], *, continue_on_error: bool = False, announce: bool = True
-) -> ExitCode:
     failed = ExitCode.OK
     for each in inputs:
         try:

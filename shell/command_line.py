@@ -132,6 +132,7 @@ def _converse(
     from bergsql.shell.runner import Runner
 
     runner = Runner(session, screen, options.format or config.format or DEFAULT_FORMAT)
+    runner.continue_on_error = options.continue_on_error
     failed = run_init(runner, inits)
     if failed:
         return failed

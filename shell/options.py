@@ -37,7 +37,15 @@ class Options:
         self.format: str | None = None
         self.output: str | None = None
         self.warehouse: str | None = None
+        self.database: str | None = None
+        self.history: str | None = None
+        self.catalog_store: str | None = None
+        self.notes: list[str] = []
+        """What to tell of options that mean nothing here."""
         self.no_config = False
+        self.safe = False
+        self.timing = False
+        self.verbose = False
         self.continue_on_error = False
         self.quiet = False
         self.debug = False
@@ -57,10 +65,12 @@ class Option(NamedTuple):
     """Its value is text, and UTF-8 whatever the locale is; others are names of files, whose bytes may be any."""
     blank: bool = False
     """Its value may be empty."""
+    also: tuple[str, ...] = ()
+    """Other names that Flink's or Spark's client has for it."""
 
     @property
     def usage(self) -> str:
-        names = f"{self.short}, {self.name}" if self.short else self.name
+        names = ", ".join(name for name in (self.short, self.name, *self.also) if name)
         return f"{names} {self.value}" if self.value else names
 
 
@@ -106,21 +116,40 @@ def _sql(options: Options, value: str) -> None:
 
 
 OPTIONS = (
-    Option("-f", "FILE", "run the statements in FILE (-: standard input)", _script),
-    Option("-e", "SQL", "run these statements", _sql, text=True, blank=True),
-    Option("-i", "INIT", "run the statements in INIT first", lambda o, value: o.inits.append(value)),
+    Option("-f", "FILE", "run the statements in FILE (-: standard input)", _script, also=("--file",)),
+    Option("-e", "SQL", "run these statements", _sql, text=True, blank=True, short="-u", also=("--update",)),
+    Option("-i", "INIT", "run the statements in INIT first", lambda o, value: o.inits.append(value), also=("--init",)),
     Option(
         "-D",
         "NAME=VALUE",
         "a variable for ${NAME}, and the setting NAME if there is one",
         _pair("variables", "NAME=VALUE"),
         text=True,
+        short="-d",
+        also=("--define", "--hivevar"),
     ),
-    Option("--conf", "KEY=VALUE", "a setting, as by SET 'KEY' = 'VALUE'", _pair("conf", "KEY=VALUE"), text=True),
+    Option(
+        "--conf",
+        "KEY=VALUE",
+        "a setting, as by SET 'KEY' = 'VALUE'",
+        _pair("conf", "KEY=VALUE"),
+        text=True,
+        also=("--hiveconf",),
+    ),
+    Option("--database", "NAME", "the current database, after the init files: [catalog.]database", _text("database")),
     Option("--dialect", "flink|spark", "the flavour of SQL; flink is the default", _dialect),
     Option("--format", "FMT", f"how results are printed: {', '.join(FORMATS)}", _format),
     Option("--output", "FILE", "write results to FILE", _text("output")),
     Option("--warehouse", "DIR", "where default_catalog keeps its tables", _text("warehouse")),
+    Option(
+        "--catalog-store", "DIR", "keep the catalogs that are made in DIR, and have those in it", _text("catalog_store")
+    ),
+    Option("--history", "FILE", "where the prompt keeps its history", _text("history"), also=("-hist",)),
+    Option(
+        "--safe", None, "read and write no file outside of the warehouses; no SOURCE, no ! and no Python", _flag("safe")
+    ),
+    Option("--timing", None, "tell the time that each statement took", _flag("timing")),
+    Option("--verbose", None, "show each statement before it runs", _flag("verbose"), short="-v"),
     Option("--no-config", None, "do not read config.toml in $BERGSQL_HOME", _flag("no_config")),
     Option(
         "--continue-on-error",
@@ -128,12 +157,12 @@ OPTIONS = (
         "go on after a failure; the exit code still tells of it",
         _flag("continue_on_error"),
     ),
-    Option("--quiet", None, "no [INFO] lines; results are as always", _flag("quiet")),
+    Option("--quiet", None, "no [INFO] lines; results are as always", _flag("quiet"), short="-S", also=("--silent",)),
     Option("--debug", None, "show where in the program an error arose", _flag("debug")),
     Option("--version", None, "show the version and leave", _flag("version")),
     Option("--help", None, "show this and leave", _flag("help"), short="-h"),
 )
-_BY_NAME = {name: option for option in OPTIONS for name in (option.name, option.short) if name}
+_BY_NAME = {name: option for option in OPTIONS for name in (option.name, option.short, *option.also) if name}
 
 
 def parse_options(arguments: Sequence[str]) -> Options:
@@ -144,6 +173,8 @@ def parse_options(arguments: Sequence[str]) -> Options:
     options = Options()
     rest = iter(arguments)
     for argument in rest:
+        if argument == "embedded":
+            continue  # the mode of Flink's client that this is
         option, value = _option(argument)
         if option.value is None:
             if value is not None:
@@ -169,6 +200,8 @@ def _value(option: Option, given: str | None) -> str:
 
 def _option(argument: str) -> tuple[Option, str | None]:
     """The option that ``argument`` names, and the value in it."""
+    if argument in _BY_NAME:
+        return _BY_NAME[argument], None
     if argument.startswith("--"):
         name, equals, value = argument.partition("=")
         given = value if equals else None
@@ -177,10 +210,22 @@ def _option(argument: str) -> tuple[Option, str | None]:
     option = _BY_NAME.get(name)
     if option is not None:
         return option, given
+    from bergsql.shell.foreign_options import GATEWAY, foreign_option
+    from bergsql.shell.foreign_options import OPTIONS as FOREIGN
+
+    if argument == "gateway":
+        raise UsageError(GATEWAY, "Without 'gateway', statements run in this process.")
     if not argument.startswith("-") or argument in ("-", "--"):
         raise UsageError(f"There is no argument '{argument}'.", f"A script is run by -f {argument}")
-    near = did_you_mean(name, (o.name for o in OPTIONS if o.name.startswith("--")))
+    option = foreign_option(argument) or foreign_option(name)
+    if option is not None:
+        return option, None if argument in (option.name, option.short) else given
+    names = (*_BY_NAME, *(option.name for option in FOREIGN))
+    near = did_you_mean(name, (each for each in names if each.startswith("--")))
     raise UsageError(f"There is no option {name}.", near or "--help lists the options.")
+
+
+_WIDEST_USAGE = 24
 
 
 def help_text() -> str:
@@ -196,7 +241,11 @@ def _help_lines() -> Iterator[str]:
     yield "SQL for Apache Iceberg tables, in the grammars of Flink SQL and Spark SQL."
     yield ""
     for option in OPTIONS:
-        yield f"  {option.usage:<24}  {option.doc}"
+        if len(option.usage) > _WIDEST_USAGE:
+            yield f"  {option.usage}"
+            yield f"  {'':<{_WIDEST_USAGE}}  {option.doc}"
+        else:
+            yield f"  {option.usage:<{_WIDEST_USAGE}}  {option.doc}"
     yield ""
     yield from wrap(
         "With neither -f nor -e: the prompt on a terminal, else the statements on standard input. -f, -e and -i may be "
@@ -204,6 +253,12 @@ def _help_lines() -> Iterator[str]:
         "standard output, everything else to standard error.",
         100,
     )
+    yield ""
+    from bergsql.shell.foreign_options import OPTIONS as FOREIGN
+
+    names = ", ".join(option.usage.removesuffix(" VALUE") for option in FOREIGN if option.value == "VALUE")
+    text = f"Of Flink's and Spark's clients, with a note that they mean nothing here: {names}; and the word embedded."
+    yield from wrap(text, 100, break_on_hyphens=False)
     yield ""
     yield "formats:"
     for each in FORMATS.values():

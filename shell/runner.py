@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.result import Result, ResultKind
-from bergsql.shell.commands import Quit, command_in
+from bergsql.shell.commands import Quit, run_command
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
 from bergsql.shell.render.formats import FORMATS, Format, layout
@@ -35,6 +35,10 @@ class Runner:
         self.at_prompt = False
         """Whether a person types the statements."""
         self._default_format = format_
+        self.continue_on_error = False
+        """Whether a script goes on behind a statement that failed."""
+        self.sourced: list[str] = []
+        """The files that SOURCE has open, the innermost last."""
         self._holds_result = False
         """Whether a file for one result has it."""
         self._interrupts = Interrupts(session)
@@ -51,10 +55,12 @@ class Runner:
         :raises Quit: for QUIT, and when the process was asked to end.
         :raises OutputError: when the result cannot be written.
         """
-        command = command_in(statement.text)
-        if command is not None:
-            command.run(self.screen)
-            return ExitCode.OK
+        try:
+            done = run_command(self, statement, source, announce)
+        except BergError as error:
+            return self.tell(error, statement, source)
+        if done is not None:
+            return done
         code = self._run_told(statement, source, announce)
         if self._interrupts.ended_by is not None:
             raise Quit(ExitCode(_SIGNALLED + self._interrupts.ended_by))

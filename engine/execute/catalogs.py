@@ -32,7 +32,7 @@ def create(session: Session, statement: st.CreateCatalog) -> Result:
         )
     options, spans = options_of(statement.options)
     catalog = _built(statement.name, options, None, spans, statement.span)
-    session.add_catalog(catalog, options, statement.comment)
+    _known(session, catalog, options, statement.comment, spans, statement.span)
     return ok()
 
 
@@ -43,7 +43,27 @@ def _built(
     try:
         return build_catalog(name, options, spark_class)
     except BergError as error:
-        raise error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span)) from None
+        raise _placed(error, spans, span) from None
+
+
+def _known(
+    session: Session,
+    catalog: Catalog,
+    options: Mapping[str, str],
+    comment: str | None,
+    spans: Mapping[str, Span],
+    span: Span,
+) -> None:
+    """Let the session know a catalog, and keep it where catalogs are kept."""
+    try:
+        session.add_catalog(catalog, options, comment)
+    except BergError as error:
+        raise _placed(error, spans, span) from None
+
+
+def _placed(error: BergError, spans: Mapping[str, Span], span: Span) -> BergError:
+    """``error`` at the option that it names."""
+    return error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span))
 
 
 def alter(session: Session, statement: st.AlterCatalog) -> Result:
@@ -74,7 +94,7 @@ def alter(session: Session, statement: st.AlterCatalog) -> Result:
         return ok()
     if isinstance(old, MemoryCatalog) and isinstance(new, MemoryCatalog):
         new.take_over(old)
-    session.add_catalog(new, options, session.catalog_comment(name))
+    _known(session, new, options, session.catalog_comment(name), spans, span)
     return ok()
 
 

@@ -2,7 +2,8 @@
 
 It looks only at what can hide or open something (quotes, comments, a few words): a ``;`` in a string, an identifier or
 a comment ends nothing. A statement set (``EXECUTE STATEMENT SET BEGIN …; …; END;``, ``BEGIN STATEMENT SET; …; END;``)
-and a ``BEGIN … END`` block are one statement. Text may come in pieces, such as a prompt's lines: what has been read is
+and a ``BEGIN … END`` block are one statement. A line that begins with ``!`` where a statement may begin is a command of
+the client, to its end. Text may come in pieces, such as a prompt's lines: what has been read is
 not read again.
 """
 
@@ -134,6 +135,12 @@ class Splitter:
         while True:
             if self._flavour is None:
                 self._flavour = self._ask()
+            if self._is_command:
+                command = self._command(final=final)
+                if command is None:
+                    return
+                yield command
+                continue
             if self._open and not self._close(final=final):
                 return
             found = _MARK.search(buffer, self._at)
@@ -141,9 +148,13 @@ class Splitter:
                 stop = found.start() if found else max(self._at, self._safe_end(final=final))
                 self._plain(self._at, stop)
                 self._at = stop
+                if self._is_command:
+                    continue
                 return
             start, mark = found.start(), found.group()
             self._plain(self._at, start)
+            if self._is_command:
+                continue
             self._at = found.end()
             if mark == ";":
                 statement = self._semicolon(start)
@@ -158,6 +169,24 @@ class Splitter:
                     self._token(start, start + 1)
                     if self._flavour is Flavour.SPARK and mark != "`" and not self._raw_prefix(start):
                         self._open = "\\" + mark
+
+    @property
+    def _is_command(self) -> bool:
+        """Whether what has begun is a command of the client."""
+        return self._start >= 0 and self._buffer[self._start] == "!"
+
+    def _command(self, *, final: bool) -> SourceStatement | None:
+        """The command that has begun; None when the end of its line has not come yet."""
+        end = self._buffer.find("\n", self._start)
+        if end < 0:
+            self._at = self._last = len(self._buffer)
+            if not final:
+                return None
+            end = len(self._buffer)
+        self._at = end
+        statement = self._statement(self._start + len(self._buffer[self._start : end].rstrip()), terminated=True)
+        self._begin()
+        return statement
 
     def _held(self) -> bool:
         """Whether unread text at the end is more than blanks."""

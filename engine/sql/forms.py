@@ -1,0 +1,234 @@
+"""The statements as data: HELP prints from it, ``docs/statements.md`` is written from it, and a test runs each example.
+
+Where the flavours have words of their own, both are in ``syntax``: either may be used in both.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Form(NamedTuple):
+    """A family of statements: its name, what it does, its forms (a line each), and statements that show it.
+
+    ``setup`` are statements that the example needs before it.
+    """
+
+    group: str
+    name: str
+    doc: str
+    syntax: str
+    example: str
+    setup: str = ""
+    flavour: str = "flink"
+    """The flavour that the example is run in."""
+
+
+_CATALOG = "CREATE CATALOG lake WITH ('type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='${WAREHOUSE}');"
+_TABLE = "CREATE TABLE visits (id BIGINT, who STRING, at_time TIMESTAMP(6));"
+_ROWS = f"{_TABLE} INSERT INTO visits VALUES (1, 'ann', TIMESTAMP '2024-03-01 10:00:00');"
+
+FORMS: tuple[Form, ...] = (
+    # --- catalogs ---
+    Form(
+        "catalogs",
+        "CREATE CATALOG",
+        "Open a catalog of Iceberg tables under a name. It ends with the session, unless there is a --catalog-store.",
+        "CREATE CATALOG [IF NOT EXISTS] name [COMMENT 'text'] WITH ('type'='iceberg', 'catalog-type'='hadoop', …)",
+        _CATALOG,
+    ),
+    Form(
+        "catalogs",
+        "DROP CATALOG",
+        "Forget a catalog; its tables stay.",
+        "DROP CATALOG [IF EXISTS] name",
+        "DROP CATALOG lake;",
+        _CATALOG,
+    ),
+    Form(
+        "catalogs",
+        "USE CATALOG",
+        "Make a catalog the current one, with its default database.",
+        "USE CATALOG name",
+        "USE CATALOG lake;",
+        _CATALOG,
+    ),
+    Form(
+        "catalogs",
+        "SHOW CATALOGS",
+        "List the catalogs, or tell which is the current one.",
+        "SHOW CATALOGS [LIKE 'pattern']\nSHOW CURRENT CATALOG",
+        "SHOW CATALOGS;",
+    ),
+    Form(
+        "catalogs",
+        "SHOW CREATE CATALOG",
+        "The statement that would make a catalog again, secrets masked.",
+        "SHOW CREATE CATALOG name",
+        "SHOW CREATE CATALOG lake;",
+        _CATALOG,
+    ),
+    # --- databases ---
+    Form(
+        "databases",
+        "CREATE DATABASE",
+        "Make a database (a namespace).",
+        "CREATE {DATABASE | NAMESPACE | SCHEMA} [IF NOT EXISTS] [catalog.]name",
+        "CREATE DATABASE IF NOT EXISTS sales;",
+    ),
+    Form(
+        "databases",
+        "DROP DATABASE",
+        "Remove a database; with CASCADE its tables too.",
+        "DROP {DATABASE | NAMESPACE | SCHEMA} [IF EXISTS] [catalog.]name [RESTRICT | CASCADE]",
+        "DROP DATABASE sales;",
+        "CREATE DATABASE sales;",
+    ),
+    Form(
+        "databases",
+        "USE",
+        "Make a database the current one; in Spark's flavour also a catalog.",
+        "USE [catalog.]database",
+        "USE sales;",
+        "CREATE DATABASE sales;",
+    ),
+    Form(
+        "databases",
+        "SHOW DATABASES",
+        "List the databases of the current catalog, or tell which is the current one.",
+        "SHOW {DATABASES | NAMESPACES | SCHEMAS} [LIKE 'pattern']\nSHOW CURRENT DATABASE",
+        "SHOW DATABASES;",
+    ),
+    # --- tables ---
+    Form(
+        "tables",
+        "CREATE TABLE",
+        "Make an Iceberg table, empty, like another, or from a query.",
+        "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (column type [NOT NULL] [DEFAULT value] [COMMENT 'text'], …\n"
+        "    [, PRIMARY KEY (column, …) NOT ENFORCED])\n"
+        "  [USING iceberg] [COMMENT 'text'] [PARTITIONED BY (column | transform(column), …)]\n"
+        "  [LOCATION 'place'] [WITH ('key'='value', …) | TBLPROPERTIES ('key'='value', …)] [AS query]\n"
+        "CREATE TABLE name LIKE other",
+        "CREATE TABLE visits (\n  id BIGINT,\n  who STRING,\n  at_time TIMESTAMP(6)\n) PARTITIONED BY (days(at_time), "
+        "bucket(4, id))\nWITH ('format-version'='2');",
+    ),
+    Form(
+        "tables", "DROP TABLE", "Remove a table.", "DROP TABLE [IF EXISTS] name [PURGE]", "DROP TABLE visits;", _TABLE
+    ),
+    Form(
+        "tables",
+        "ALTER TABLE",
+        "Change a table's columns, properties, partitioning or name.",
+        "ALTER TABLE name RENAME TO other\n"
+        "ALTER TABLE name ADD {COLUMN column type [FIRST | AFTER column] | (column type, …)}\n"
+        "ALTER TABLE name ALTER COLUMN column {TYPE type | COMMENT 'text' | FIRST | AFTER column | "
+        "{SET | DROP} NOT NULL}\n"
+        "ALTER TABLE name MODIFY column type\n"
+        "ALTER TABLE name RENAME [COLUMN] column TO other\n"
+        "ALTER TABLE name DROP {COLUMN column | (column, …)}\n"
+        "ALTER TABLE name {ADD | DROP} PARTITION FIELD transform\n"
+        "ALTER TABLE name REPLACE PARTITION FIELD transform WITH transform\n"
+        "ALTER TABLE name WRITE {ORDERED BY column, … | UNORDERED}\n"
+        "ALTER TABLE name SET {('key'='value', …) | TBLPROPERTIES ('key'='value', …)}\n"
+        "ALTER TABLE name {RESET ('key', …) | UNSET TBLPROPERTIES ('key', …)}",
+        "ALTER TABLE visits ADD COLUMN place STRING;\nALTER TABLE visits RENAME who TO person;",
+        _TABLE,
+    ),
+    Form(
+        "tables",
+        "SHOW TABLES",
+        "List the tables and views of a database.",
+        "SHOW TABLES [{FROM | IN} database] [LIKE 'pattern']",
+        "SHOW TABLES;",
+        _TABLE,
+    ),
+    Form("tables", "DESCRIBE", "The columns of a table or view.", "{DESCRIBE | DESC} name", "DESCRIBE visits;", _TABLE),
+    Form(
+        "tables",
+        "SHOW CREATE TABLE",
+        "The statement that would make a table again, secrets masked.",
+        "SHOW CREATE TABLE name",
+        "SHOW CREATE TABLE visits;",
+        _TABLE,
+    ),
+    Form(
+        "tables",
+        "SHOW TBLPROPERTIES",
+        "A table's properties, or one of them.",
+        "SHOW TBLPROPERTIES name [('key')]",
+        "SHOW TBLPROPERTIES visits;",
+        _TABLE,
+    ),
+    # --- views ---
+    Form(
+        "views",
+        "CREATE VIEW",
+        "Name a query, for the session.",
+        "CREATE [OR REPLACE] [TEMPORARY] VIEW [IF NOT EXISTS] name [(column, …)] [COMMENT 'text'] AS query",
+        "CREATE TEMPORARY VIEW recent AS SELECT id, who FROM visits WHERE id > 0;",
+        _TABLE,
+    ),
+    Form(
+        "views",
+        "DROP VIEW",
+        "Forget a view.",
+        "DROP [TEMPORARY] VIEW [IF EXISTS] name",
+        "DROP VIEW recent;",
+        f"{_TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
+    ),
+    Form(
+        "views",
+        "SHOW VIEWS",
+        "List the views of a database.",
+        "SHOW VIEWS [{FROM | IN} database] [LIKE 'pattern']",
+        "SHOW VIEWS;",
+    ),
+    # --- rows ---
+    Form(
+        "rows",
+        "INSERT",
+        "Append rows, or replace them: INSERT OVERWRITE replaces partitions, as its flavour says.",
+        "INSERT INTO name [PARTITION (column = value, …)] [(column, …)] {VALUES (value, …), … | query}\n"
+        "INSERT OVERWRITE name [PARTITION (column [= value], …)] {VALUES (value, …), … | query}",
+        "INSERT INTO visits VALUES (1, 'ann', TIMESTAMP '2024-03-01 10:00:00');\n"
+        "INSERT INTO visits (id, who) SELECT id + 1, UPPER(who) FROM visits;",
+        _TABLE,
+    ),
+    Form(
+        "rows",
+        "SELECT",
+        "Query tables and views.",
+        "[WITH name AS (query), …]\n"
+        "SELECT [DISTINCT] expression [AS name], …\n"
+        "  FROM table [AS name] [[LEFT | RIGHT | FULL] JOIN table ON condition]\n"
+        "  [WHERE condition] [GROUP BY expression, …] [HAVING condition] [QUALIFY condition]\n"
+        "  [ORDER BY expression [ASC | DESC] [NULLS {FIRST | LAST}], …] [LIMIT rows] [OFFSET rows]\n"
+        "query {UNION | INTERSECT | EXCEPT} [ALL] query\nVALUES (value, …), …",
+        "SELECT who, COUNT(*) AS visits FROM visits GROUP BY who ORDER BY visits DESC LIMIT 10;",
+        _ROWS,
+    ),
+    Form(
+        "rows",
+        "EXPLAIN",
+        "How a query or INSERT is run: the files that are kept, and the plan.",
+        "EXPLAIN [PLAN FOR] {query | INSERT …}",
+        "EXPLAIN SELECT * FROM visits WHERE id = 1;",
+        _ROWS,
+    ),
+    # --- settings ---
+    Form(
+        "settings",
+        "SET",
+        "Set a setting, show one, or list those that are set as statements that set them again.",
+        "SET 'key' = 'value'\nSET key=value\nSET 'key'\nSET",
+        "SET 'table.local-time-zone' = 'UTC';\nSET;",
+    ),
+    Form(
+        "settings",
+        "RESET",
+        "Give a setting its default back, or all of them.",
+        "RESET ['key']",
+        "RESET 'table.local-time-zone';",
+    ),
+)
+"""All that is carried out, in the order in which it is listed."""
