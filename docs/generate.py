@@ -1,4 +1,4 @@
-"""Writes docs/settings.md and docs/functions.md from the tables in the code: ``make docs``."""
+"""Writes docs/settings.md, docs/functions.md and docs/statements.md from the tables in the code: ``make docs``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bergsql.catalog.registry import HADOOP_OPTIONS, JDBC_OPTIONS
 from bergsql.engine.plan.table_functions import TABLE_FUNCTIONS
 from bergsql.engine.settings import SETTINGS
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.forms import FORMS
 from bergsql.engine.sql.functions.known_names import Known, known, sections
 from bergsql.engine.sql.functions.registry import function_named
 from bergsql.shell.render.formats import FORMATS
@@ -22,6 +23,14 @@ FUNCTIONS_HEAD = """# Functions
 All functions of Flink 2.2 and Spark 4.1. **yes**: it works, as that engine has it. **also**: it works, though that
 engine has no such function. **not yet**, or a reason: it is known and refused by name. Where both engines have a name
 and mean different things by it, the session's flavour decides ([flavours](flavours.md)).
+"""
+STATEMENTS_PAGE = Path(__file__).with_name("statements.md")
+STATEMENTS_HEAD = """# Statements
+
+<!-- Written by docs/generate.py from the tables in the code: change those and run `make docs`. -->
+
+Every statement that is carried out, as `HELP` prints it too. Both engines' words are taken in both flavours; where they
+mean different things, [flavours](flavours.md) says so. What is read and refused by name is in [not-yet](not-yet.md).
 """
 HEAD = """# Settings and options
 
@@ -110,6 +119,20 @@ def functions_page() -> str:
     return "\n".join(lines)
 
 
+def statements_page() -> str:
+    """The text of the page of statements."""
+    lines = [STATEMENTS_HEAD]
+    group = ""
+    for form in FORMS:
+        if form.group != group:
+            group = form.group
+            lines += [f"## {group.capitalize()}", ""]
+        lines += [f"### {form.name}", "", form.doc, "", "```", form.syntax, "```", ""]
+        lines += ["```sql", form.example, "```", ""]
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
+    STATEMENTS_PAGE.write_text(statements_page(), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     FUNCTIONS_PAGE.write_text(functions_page(), encoding="utf-8")

@@ -112,7 +112,9 @@ def _session(options: Options, config: Config, home: Path) -> Session:
             home=home,
             warehouse=options.warehouse,
             variables=options.variables,
-            conf={**config.settings, **options.conf},
+            conf={**config.settings, **_chosen(options), **options.conf},
+            catalogs=config.catalogs,
+            safe=options.safe,
         )
     )
     if options.warehouse and ":" in options.warehouse:
@@ -124,6 +126,14 @@ def _session(options: Options, config: Config, home: Path) -> Session:
     return session
 
 
+def _chosen(options: Options) -> dict[str, str]:
+    """The settings that have an option of their own."""
+    chosen = {"shell.timing": "true"} if options.timing else {}
+    if options.catalog_store:
+        chosen |= {"table.catalog-store.kind": "file", "table.catalog-store.file.path": options.catalog_store}
+    return chosen
+
+
 def _converse(
     options: Options, config: Config, session: Session, screen: Screen, scripts: list[Input], inits: list[Input]
 ) -> ExitCode:
@@ -133,11 +143,17 @@ def _converse(
 
     runner = Runner(session, screen, options.format or config.format or DEFAULT_FORMAT)
     runner.continue_on_error = options.continue_on_error
+    runner.verbose = options.verbose
+    for note in options.notes:
+        screen.info(note)
     failed = run_init(runner, inits)
+    if not failed and options.database:
+        failed = runner.use(options.database)
     if failed:
         return failed
     if not scripts and sys.stdin.isatty() and sys.stdout.isatty():
         from bergsql.shell.repl import run_prompt
 
-        return run_prompt(runner, session.home)
+        history = options.history or config.history or str(session.home / "history")
+        return run_prompt(runner, Path(history).expanduser(), config.prompt)
     return run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)

@@ -141,6 +141,7 @@ def _found(text: str) -> tuple[Command, Span] | None:
         return command, Span(len(text), len(text))
     if command.usage is None or (parts[1] != "!" and not behind[:1].isspace()):
         return None  # CLEAR CACHE is a statement, and that nothing follows EXIT is for the parser to say
-    argument = behind.strip().rstrip(";").rstrip()
-    first = parts.start(2) + len(behind) - len(behind.lstrip())
+    blank = re.match(r"\s*" if parts[1] == "!" else rf"(?s)(?:{_NOISE})*", behind)
+    first = parts.start(2) + (blank.end() if blank else 0)
+    argument = text[first:].rstrip().rstrip(";").rstrip()
     return command, Span(first, first + len(argument))

@@ -14,7 +14,6 @@ from bergsql.catalog.secrets import mask_text
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.shell.sources import statements
 
-FILE_NAME = "history"
 _PRIVATE = 0o600
 
 

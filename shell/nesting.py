@@ -32,19 +32,21 @@ def run_source(call: Call) -> ExitCode:
         path = Path(call.source.name).parent / path
     real = os.path.realpath(path)
     chain = runner.sourced
-    if real in chain or (call.source.name and real == os.path.realpath(call.source.name)):
+    here = [os.path.realpath(call.source.name)] if call.source.name and not chain else []
+    if real in (*chain, *here):
         raise BergError(ErrorCode.INVALID, f"{path} would source itself.", span=call.span)
-    if len(chain) >= DEEPEST:
+    if len(chain) > DEEPEST:
         raise BergError(ErrorCode.INVALID, f"Files source one another more than {DEEPEST} deep.", span=call.span)
     try:
         text = script(os.path.normpath(path))
     except BergError as error:
         raise error.at(call.span) from None
-    chain.append(real)
+    before = len(chain)
+    chain += (*here, real)
     try:
         return run_batch(runner, [text], continue_on_error=runner.continue_on_error, announce=call.announce)
     finally:
-        chain.pop()
+        del chain[before:]
         if text.descriptor is not None:
             os.close(text.descriptor)
 

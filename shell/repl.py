@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 
 _BANNER = "bergsql {version}: SQL on Apache Iceberg. HELP; lists the commands, QUIT; leaves."
 _SOURCE = Source()
+TEMPLATE = "{dialect} {catalog}.{database}> "
 
 
 class Prompt:
     """The conversation of one session at a terminal."""
 
-    def __init__(self, runner: Runner, home: Path) -> None:
+    def __init__(self, runner: Runner, history_path: Path, template: str | None) -> None:
         self._runner = runner
         runner.at_prompt = True
+        self._template = template or TEMPLATE
         self._session = runner.session
         self._prompt: PromptSession[str] = PromptSession(
-            history=self._history(home),
+            history=self._history(history_path),
             lexer=SqlHighlighter(self._flavour),
             key_bindings=prompt_keys(self._is_complete),
             multiline=True,
@@ -74,7 +76,15 @@ class Prompt:
 
     def _message(self) -> StyleAndTextTuples:
         session = self._session
-        return [("class:prompt", f"{session.flavour} {session.current_catalog}.{session.current_database}> ")]
+        names = (
+            ("dialect", session.flavour),
+            ("catalog", session.current_catalog),
+            ("database", session.current_database),
+        )
+        text = self._template
+        for name, value in names:
+            text = text.replace(f"{{{name}}}", value)
+        return [("class:prompt", text)]
 
     def _flavour(self) -> Flavour:
         return self._session.flavour
@@ -90,10 +100,10 @@ class Prompt:
 
         return Splitter.is_complete(text, self._flavour())
 
-    def _history(self, home: Path) -> History:
+    def _history(self, path: Path) -> History:
         try:
-            home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return history.StatementHistory(home / history.FILE_NAME, self._flavour)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return history.StatementHistory(path, self._flavour)
         except OSError as error:
             self._runner.screen.info(f"The history is not kept: {error.strerror}: {error.filename}.")
             return InMemoryHistory()
@@ -104,10 +114,10 @@ def _continuation(width: int, line_number: int, wrap_count: int) -> StyleAndText
     return [("class:prompt", " " * width if wrap_count else "> ".rjust(width))]
 
 
-def run_prompt(runner: Runner, home: Path) -> ExitCode:
-    """Greet and talk until the person leaves."""
+def run_prompt(runner: Runner, history_path: Path, template: str | None) -> ExitCode:
+    """Greet and talk until the person leaves. ``template``: the prompt, with ``{catalog}`` and its kin."""
     if not runner.screen.quiet:
         from bergsql.engine.version import version
 
         print(_BANNER.format(version=version()), flush=True)
-    return Prompt(runner, home).run()
+    return Prompt(runner, history_path, template).run()

@@ -12,7 +12,7 @@ from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
 from bergsql.shell.render.formats import FORMATS, Format, layout
 from bergsql.shell.render.layout import View
-from bergsql.shell.screen import OutputError, Results, Screen
+from bergsql.shell.screen import OutputError, Results, Screen, masked
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -37,6 +37,8 @@ class Runner:
         self._default_format = format_
         self.continue_on_error = False
         """Whether a script goes on behind a statement that failed."""
+        self.verbose = False
+        """Whether each statement is shown before it runs."""
         self.sourced: list[str] = []
         """The files that SOURCE has open, the innermost last."""
         self._holds_result = False
@@ -55,6 +57,8 @@ class Runner:
         :raises Quit: for QUIT, and when the process was asked to end.
         :raises OutputError: when the result cannot be written.
         """
+        if self.verbose:
+            self.screen.say(masked(statement.text) + ("" if statement.text[:1] == "!" else ";"))
         try:
             done = run_command(self, statement, source, announce)
         except BergError as error:
@@ -80,6 +84,18 @@ class Runner:
             raise
         except Exception as error:
             return self.tell(_internal_error(error), statement, source)
+        return ExitCode.OK
+
+    def use(self, database: str) -> ExitCode:
+        """Make ``[catalog.]database`` the current one; the code of what went wrong."""
+        from bergsql.engine.sql.quoting import flink_identifier
+
+        try:
+            self.session.execute(f"USE {'.'.join(map(flink_identifier, database.split('.')))}")
+        except BergError as error:
+            error.span = None
+            self.tell(error, None, None)
+            return ExitCode.CONFIGURATION
         return ExitCode.OK
 
     def tell(self, error: BergError, statement: SourceStatement | None, source: Source | None) -> ExitCode:
@@ -112,6 +128,8 @@ class Runner:
         finally:
             if self._bar is not None:
                 self._bar.stop()
+            if self.session.settings.flag("shell.timing"):
+                self.screen.say(f"Time: {monotonic() - started:.3f} seconds")
 
     def _show(self, result: Result, started: float, announce: bool) -> None:
         if announce:

@@ -128,17 +128,18 @@ class Screen:
     def info(self, message: str) -> None:
         """A line for the person."""
         if not self.quiet:
-            self._say(f"[INFO] {masked(message)}")
+            self.say(f"[INFO] {masked(message)}")
 
     def error(self, text: str, cause: BaseException | None = None) -> None:
         """An error, as :func:`bergsql.shell.render.errors.error_text` gives it."""
-        self._say(text)
+        self.say(text)
         if self.debug and cause is not None:
             from traceback import format_exception
 
-            self._say(masked("".join(format_exception(cause)).rstrip()))
+            self.say(masked("".join(format_exception(cause)).rstrip()))
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Lines for the person, whether there are others or not."""
         self.out.flush()  # so that a terminal shows both in order
         tell(text, self.err)
 

@@ -34,6 +34,11 @@ def test_the_settings_page_is_that_of_the_code() -> None:
     assert generator().page() == (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
+def test_the_page_of_statements_is_that_of_the_code() -> None:
+    """If this fails: make docs."""
+    assert generator().statements_page() == (ROOT / "docs" / "statements.md").read_text(encoding="utf-8")
+
+
 def test_the_page_of_functions_is_that_of_the_code() -> None:
     """If this fails: make docs."""
     assert generator().functions_page() == (ROOT / "docs" / "functions.md").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.store import Definition
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.shell.config import Config, home_directory, load_config
 
@@ -32,11 +33,31 @@ def test_what_a_file_can_say(tmp_path: Path) -> None:
     assert config(tmp_path, text) == Config(
         Flavour.SPARK,
         "csv",
-        {
+        settings={
             "table.local-time-zone": "UTC",
             "sql-client.display.print-time-cost": "false",
             "table.display.max-column-width": "40",
         },
+    )
+
+
+def test_what_a_file_can_say_of_the_shell(tmp_path: Path) -> None:
+    text = """
+    null = "-"
+    timing = true
+    history = "h"
+    prompt = "{catalog}> "
+    [catalogs.lake]
+    type = "iceberg"
+    comment = "the lake"
+    cache-enabled = false
+    """
+    place = str(tmp_path / "config.toml")
+    assert config(tmp_path, text) == Config(
+        settings={"shell.null-mark": "-", "shell.timing": "true"},
+        history="h",
+        prompt="{catalog}> ",
+        catalogs={"lake": Definition({"type": "iceberg", "cache-enabled": "false"}, "the lake", place)},
     )
 
 
@@ -48,7 +69,13 @@ def test_what_a_file_can_say(tmp_path: Path) -> None:
         ("dialect = 3", "dialect cannot be 3", "Known: flink, spark."),
         ("settings = 'x'", "settings must be a table", "Begin it with [settings]."),
         ("[settings]\na = [1]", "the setting 'a' must be", None),
-        ("format csv", "is not TOML", None),
+        ("format csv", ":1:8 is not TOML: ", None),
+        ("format = 'csv'\n\nformt = 1", ":3: there is no option 'formt'", "Did you mean 'format'?"),
+        ("prompt = '{db}'", ":1: the prompt knows no {db}.", "It knows {catalog}, {database}, {dialect}."),
+        ("\ntiming = 'yes'", ":2: timing must be true or false.", None),
+        ("null = 1", ":1: null must be text in quotes.", None),
+        ("[catalogs]\nlake = 'x'", ":2: the catalog 'lake' must be a table.", "Begin it with [catalogs.lake]."),
+        ("catalogs = 1", ":1: catalogs must be tables.", "Begin each with [catalogs.NAME]."),
     ],
 )
 def test_a_wrong_file_is_named(text: str, message: str, hint: str | None, tmp_path: Path) -> None:

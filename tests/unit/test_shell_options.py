@@ -26,6 +26,30 @@ def test_all_options() -> None:
     assert (options.no_config, options.continue_on_error, options.quiet, options.debug) == (True,) * 4
 
 
+def test_options_of_flinks_and_sparks_clients() -> None:
+    options = parse_options(
+        [
+            *("embedded", "--file", "a.sql", "-u", "INSERT", "--update=UPDATE", "--init", "i.sql", "-hist", "h"),
+            *("-d", "A=1", "--define", "B=2", "--hivevar", "C=3", "--hiveconf", "hive.x=y", "--database", "d"),
+            *("-S", "-v", "--timing", "--safe", "--catalog-store", "store"),
+        ]
+    )
+    assert options.scripts == [("-f", "a.sql"), ("-e", "INSERT"), ("-e", "UPDATE")]
+    assert (options.inits, options.history) == (["i.sql"], "h")
+    assert (options.variables, options.conf) == ({"A": "1", "B": "2", "C": "3"}, {"hive.x": "y"})
+    assert (options.database, options.catalog_store) == ("d", "store")
+    assert (options.quiet, options.verbose, options.timing, options.safe) == (True,) * 4
+    assert options.notes == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-j", "a.jar"], ["-la"], ["--jars=a"], ["-s", "x"], ["--master", "local"], ["--executor-cores", "2"]]
+)
+def test_what_means_nothing_here_is_told(arguments: list[str]) -> None:
+    (note,) = parse_options(arguments).notes
+    assert "is ignored" in note
+
+
 @pytest.mark.parametrize("sql", ["-- a comment\nSELECT 1", "--c", "-1", "-f", ""])
 def test_sql_may_begin_with_a_dash(sql: str) -> None:
     assert parse_options(["-e", sql, "--quiet"]).scripts == [("-e", sql)]
@@ -43,14 +67,27 @@ def test_sql_may_begin_with_a_dash(sql: str) -> None:
         (["--dialect", "oracle"], "There is no dialect 'oracle'.", "Dialects: flink, spark."),
         (["-D", "novalue"], "NAME=VALUE is what this option takes, not 'novalue'.", None),
         (["--conf", "=v"], "KEY=VALUE is what this option takes, not '=v'.", None),
-        (["-f"], "-f needs a value: -f FILE", None),
+        (["-f"], "-f needs a value: -f, --file FILE", None),
         (["--output"], "--output needs a value: --output FILE", None),
         (["--output", ""], "--output needs a value: --output FILE", None),
         (["--output="], "--output needs a value: --output FILE", None),
-        (["-f", ""], "-f needs a value: -f FILE", None),
-        (["-i", ""], "-i needs a value: -i INIT", None),
+        (["-f", ""], "-f needs a value: -f, --file FILE", None),
+        (["-i", ""], "-i needs a value: -i, --init INIT", None),
         (["--warehouse", ""], "--warehouse needs a value: --warehouse DIR", None),
         (["--quiet=yes"], "--quiet takes no value.", None),
+        (
+            ["gateway"],
+            "There is no SQL gateway to connect to yet.",
+            "Without 'gateway', statements run in this process.",
+        ),
+        (
+            ["--endpoint", "h:1"],
+            "There is no SQL gateway to connect to yet.",
+            "Without --endpoint, statements run in this process.",
+        ),
+        (["--properties-file", "x"], "A file of properties is not read.", "Use --conf KEY=VALUE, or config.toml."),
+        (["--pakages", "x"], "There is no option --pakages.", "Did you mean '--packages'?"),
+        (["--jar"], "--jar needs a value: -j, --jar VALUE", None),
     ],
 )
 def test_a_wrong_command_line_says_what_is_wrong(arguments: list[str], message: str, hint: str | None) -> None:
