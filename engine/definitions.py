@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from bergsql.catalog.base import TableIdent
 from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import Span
 from bergsql.engine.names import Standpoint, TableName, table_name
@@ -131,6 +132,16 @@ def _kept(
     if kept is not None:
         return name.parts, kept, False
     return temporary if temporary is not None and not name.catalog.table_exists(name.ident) else None
+
+
+def keep(session: Session, found: Found, definition: Definition) -> None:
+    """Put a definition in the place of the one that was found."""
+    if found.temporary:
+        session.temporaries[found.parts] = definition
+        return
+    catalog = session.catalog(found.parts[0])
+    if isinstance(catalog, DefinitionCatalog):
+        catalog.put_definition(TableIdent(found.parts[1:-1], found.parts[-1]), definition, replace=True)
 
 
 def temporary_named(session: Standpoint, parts: tuple[str, ...], span: Span | None) -> Found | None:

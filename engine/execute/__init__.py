@@ -35,6 +35,8 @@ HANDLERS: dict[str, str] = {
     "DropTable": "tables.drop",
     "ShowTables": "tables.show",
     "ShowTableExtended": "tables.show_extended",
+    "CommentOnTable": "comments.on_table",
+    "CommentOnColumn": "comments.on_column",
     "ShowColumns": "columns.show",
     "ShowPartitions": "partitions.show",
     "DescribeQuery": "describe.describe_query",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.base import TableIdent
 from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
-from bergsql.engine.definitions import GLOBAL_TEMPORARY, Found, Key, View, temporaries_in, temporary_named
+from bergsql.engine.definitions import GLOBAL_TEMPORARY, Found, Key, View, keep, temporaries_in, temporary_named
 from bergsql.engine.execute.like import like
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.view_text import full_text
@@ -238,17 +238,8 @@ def alter(session: Session, statement: st.AlterView) -> Result:
         changed = replace(view, properties={k: v for k, v in view.properties.items() if k not in action.keys})
     else:
         raise not_supported("This ALTER VIEW", statement.name.span)
-    _keep(session, found, changed)
+    keep(session, found, changed)
     return ok()
-
-
-def _keep(session: Session, found: Found, view: View) -> None:
-    if found.temporary:
-        session.temporaries[found.parts] = view
-        return
-    catalog = session.catalog(found.parts[0])
-    if isinstance(catalog, DefinitionCatalog):
-        catalog.put_definition(_ident(found), view, replace=True)
 
 
 def _ident(found: Found) -> TableIdent:

@@ -47,9 +47,8 @@ def alter_database(cursor: Cursor) -> AlterDatabase:
 
 def comment_on(cursor: Cursor) -> Statement:
     """``COMMENT ON {CATALOG | DATABASE | TABLE | COLUMN} x IS {'text' | NULL}``."""
-    from bergsql.engine.sql.statements.alter import AlterTable, SetProperties, UnsetProperties
+    from bergsql.engine.sql.statements.alter import CommentOnColumn, CommentOnTable
 
-    begin = cursor.token.start
     cursor.expect("COMMENT", "ON")
     what = cursor.expect_any("TABLE", *DATABASE_WORDS, "CATALOG", "COLUMN")
     name = cursor.name(f"the name of a {what.lower()}")
@@ -57,14 +56,16 @@ def comment_on(cursor: Cursor) -> Statement:
     start = cursor.token.start
     text = None if cursor.accept("NULL") else cursor.string("a comment in quotes, or NULL")
     if what == "COLUMN":
-        raise cursor.refused("COMMENT ON COLUMN", begin)
+        if len(name.parts) < 2:
+            raise cursor.error("A column is named with its table: table.column.", name.span)
+        return CommentOnColumn(name, text)
     if what == "CATALOG" and len(name.parts) > 1:
         raise cursor.error("A catalog's name has one part.", name.span)
     if what == "CATALOG":
         return AlterCatalog(name.parts[0], name.span, comment=text or "")
-    changed = () if text is None else (Option("comment", text, cursor.span_from(start)),)
     if what == "TABLE":
-        return AlterTable(name, (SetProperties(changed) if changed else UnsetProperties(("comment",), True),))
+        return CommentOnTable(name, text)
+    changed = () if text is None else (Option("comment", text, cursor.span_from(start)),)
     return AlterDatabase(name, changed, () if changed else ("comment",))
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.alter import AlterAction as AlterAction
     from bergsql.engine.sql.statements.alter import AlterTable as AlterTable
     from bergsql.engine.sql.statements.alter import ChangeColumn as ChangeColumn
+    from bergsql.engine.sql.statements.alter import CommentOnColumn as CommentOnColumn
+    from bergsql.engine.sql.statements.alter import CommentOnTable as CommentOnTable
     from bergsql.engine.sql.statements.alter import DropColumn as DropColumn
     from bergsql.engine.sql.statements.alter import DropIdentifierFields as DropIdentifierFields
     from bergsql.engine.sql.statements.alter import DropKey as DropKey
@@ -129,7 +131,7 @@ _FAMILIES = {
         "AlterAction SetProperties UnsetProperties SetLocation RenameTable Inapplicable AddColumn DropColumn "
         "RenameColumn ChangeColumn ModifyColumn ReplaceColumns SetKey DropKey SetIdentifierFields "
         "DropIdentifierFields SetWatermark DropWatermark AddPartitionField DropPartitionField OrderBy "
-        "SetWriteOrder AlterTable"
+        "SetWriteOrder AlterTable CommentOnTable CommentOnColumn"
     ),
     "queries": "Select",
     "explain": "Explain",

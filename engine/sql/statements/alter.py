@@ -196,3 +196,19 @@ class AlterTable(Statement):
     name: Name
     actions: tuple[AlterAction, ...]
     if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnTable(Statement):
+    """``COMMENT ON TABLE t IS …``; None takes the comment away."""
+
+    name: Name
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnColumn(Statement):
+    """``COMMENT ON COLUMN [catalog.][database.]table.column IS …``; None takes the comment away."""
+
+    name: Name
+    comment: str | None
