@@ -61,6 +61,8 @@ class Session:
         self.variables = dict(config.variables)
         self.modules = {"core": True}
         """Flink's modules that are loaded, and whether each is in use."""
+        self.warehouses: tuple[str, ...] = ()
+        """Of a safe session: the only directories whose files it may use."""
         self.notes: list[str] = []
         """What the person should know about the statement that runs, beside its result."""
         if config.flavour is not Flavour.FLINK:
@@ -71,6 +73,8 @@ class Session:
         for key, value in config.variables.items():
             if key in self.settings or key.startswith(CATALOG_PREFIX):
                 self._note(self.settings.set(key, value))
+        if config.safe:
+            self._stay_inside()
 
     # --- what is set -------------------------------------------------------------------------------------------------
 
@@ -123,6 +127,8 @@ class Session:
                 temp_directory=str(spill_directory(self._config.home)),
             )
             self._duck.tracks_progress = self._tracks_progress
+            if self._config.safe:
+                self._duck.fence_in(self.warehouses)
             # DuckDB finds the machine's zone by itself, but reads TZ in ways of its own.
             if "TZ" in os.environ or self.time_zone != machine_time_zone():
                 self._duck.set("TimeZone", self.time_zone)
@@ -280,6 +286,10 @@ class Session:
         """Run a parsed statement."""
         from bergsql.engine.execute import handler
 
+        if self._config.safe:
+            from bergsql.engine.safety import check_safe
+
+            check_safe(self, statement)
         return handler(statement)(self, statement)
 
     def _placed(self, run: Callable[[], Result], to_original: Callable[[int], int] = int) -> Result:
@@ -309,6 +319,20 @@ class Session:
         from bergsql.engine.sql.variables import substitute
 
         return substitute(text, self._lookup, self.flavour, self.variables)
+
+    def _stay_inside(self) -> None:
+        """Let nothing be read or written but in the warehouses that are known now."""
+        from bergsql.catalog.storage.base import fence_in
+        from bergsql.catalog.storage.fenced import real_places
+
+        own = self._config.warehouse or str(self._config.home / "warehouse")
+        given = [each.options for each in self._definitions.values()]
+        given += [self.catalog_settings(name)[1] for name in self._defined_by_settings()]
+        store = self._store
+        given += [kept.options for name in (store.names() if store else ()) if store and (kept := store.load(name))]
+        found = [options["warehouse"] for options in given if "warehouse" in options]
+        self.warehouses = real_places([own, *found])
+        fence_in(self.warehouses)
 
     def refuse_when_safe(self, what: str, span: Span | None = None) -> None:
         """Refuse what leads out of the warehouses, in a session that is safe.

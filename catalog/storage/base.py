@@ -203,9 +203,22 @@ def parent_of(location: str) -> str | None:
     return root + (path.rpartition("/")[0] or "/") if path else None
 
 
+_fence: tuple[str, ...] | None = None
+
+
+def fence_in(places: tuple[str, ...] | None) -> None:
+    """Let local files be used only inside of these directories, links followed; None: everywhere. For the process."""
+    global _fence
+    _fence = places
+
+
 def storage_for(location: str) -> Storage:
     """The file system that serves ``location``."""
     scheme = scheme_of(location)
+    if scheme == "file" and _fence is not None:
+        from bergsql.catalog.storage.fenced import FencedStorage
+
+        return FencedStorage(_fence)
     if scheme == "file":
         from bergsql.catalog.storage.local import LocalStorage
 
