@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.coercion import common_type
@@ -39,7 +39,13 @@ def _concat_text(a: Bound, b: Bound) -> str:
 def bind_rlike(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     a, b = as_text(a, context, node), as_text(b, context, node)
     text = f"RLIKE({a.text}, {b.text})"
-    return Bound.of(f"regexp_matches({a.sql}, {b.sql})", BOOLEAN, text, a, b)
+    from bergsql.engine.sql.functions.java_regex import pattern_sql
+
+    try:
+        pattern = pattern_sql(b)
+    except BergError as error:
+        raise error.at(span_of(node.expression)) from None
+    return Bound.of(f"regexp_matches({a.sql}, {pattern})", BOOLEAN, text, a, b)
 
 
 def bind_similar(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:

@@ -19,11 +19,14 @@ SUBJECTS = {
         sin sinh sqrt tan tanh unhex width_bucket
     """,
     "strings": """
-        ascii base64 btrim char char_length character_length chr concat concat_ws contains endswith
-        from_base64 initcap instr lcase left len length levenshtein locate lower lpad ltrim md5 octet_length
-        overlay position regexp regexp_extract regexp_like regexp_replace repeat replace reverse right rlike
-        rpad rtrim sha sha1 sha2 sha256 space split split_index split_part startswith substr substring
-        to_base64 translate trim ucase unbase64 upper uuid
+        ascii base64 btrim char char_length character_length chr concat concat_ws contains endswith from_base64
+        initcap instr lcase left len length levenshtein locate lower lpad ltrim md5 octet_length overlay position
+        repeat replace reverse right rpad rtrim sha sha1 sha2 sha256 space split_index split_part startswith substr
+        substring to_base64 translate trim ucase unbase64 upper uuid
+    """,
+    "patterns": """
+        regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr
+        rlike split
     """,
     "times": """
         add_months curdate current_date current_row_timestamp current_time current_timestamp

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.sql_text import at_least, failure, joined, let, let_all
+from bergsql.engine.plan.sql_text import at_least, failure, joined, let
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
-from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import BINARIES, BOOLEAN, BYTES, INT, STRING, DataType, Field, Kind
 
 if TYPE_CHECKING:
@@ -119,51 +117,6 @@ def _octet_length(arguments: list[Bound], context: Context) -> str:
     return f"CAST({'octet_length' if a.type.kind in BINARIES else 'strlen'}({a.sql}) AS INTEGER)"
 
 
-def java_replacement(text: str) -> str:
-    """A replacement with ``$1`` as RE2 writes it: ``\\1``."""
-    escaped = text.replace("\\\\", "\0").replace("\\$", "\1").replace("\\", "\\\\")
-    return re.sub(r"\$(\d)", r"\\\1", escaped).replace("\1", "$").replace("\0", "\\\\")
-
-
-def _regexp_replace(arguments: list[Bound], context: Context) -> str:
-    value, pattern, replacement = arguments[:3]
-    if isinstance(replacement.constant, str):
-        written = string_literal(java_replacement(replacement.constant))
-    else:
-        written = f"regexp_replace({replacement.sql}, '\\$([0-9])', '\\\\\\1', 'g')"
-    return f"regexp_replace({value.sql}, {pattern.sql}, {written}, 'g')"
-
-
-def _groups(pattern: Bound) -> int | None:
-    """How many groups a pattern has, as far as that can be told beforehand."""
-    if not isinstance(pattern.constant, str):
-        return None
-    try:
-        return re.compile(pattern.constant).groups
-    except re.error:
-        return None  # it is not Python's; the engine says what is wrong
-
-
-def _regexp_extract(arguments: list[Bound], context: Context) -> str:
-    value, pattern = arguments[0], arguments[1]
-    default = "1" if context.spark else "0"
-    if len(arguments) > 2 and not arguments[2].is_constant:
-        raise not_supported("REGEXP_EXTRACT of a group whose number is not a literal")
-    if len(arguments) > 2 and arguments[2].constant not in (None, *range(10)):
-        raise not_supported("REGEXP_EXTRACT of a group other than 0 to 9")
-    group = arguments[2].sql if len(arguments) > 2 else default
-    number, groups = arguments[2].constant if len(arguments) > 2 else int(default), _groups(pattern)
-    if isinstance(number, int) and groups is not None and number > groups:
-        if not context.spark:
-            return "CAST(NULL AS VARCHAR)"
-        message = f"REGEXP_EXTRACT of group {number}: the pattern has {groups} {'group' if groups == 1 else 'groups'}."
-        raise BergError(ErrorCode.INVALID, message)
-    found = f"regexp_extract({value.sql}, {pattern.sql}, {group})"
-    if context.spark:
-        return found
-    return f"CASE WHEN regexp_matches({value.sql}, {pattern.sql}) THEN {found} END"
-
-
 def _trim(duck: str) -> Callable[[list[Bound], Context], str]:
     def made(arguments: list[Bound], context: Context) -> str:
         value = arguments[0].sql
@@ -181,33 +134,6 @@ def _spark_trim(duck: str) -> Callable[[list[Bound], Context], str]:
         return _trim(duck)(arguments, context)
 
     return made
-
-
-def _split(arguments: list[Bound], context: Context) -> str:
-    """At most ``limit`` parts if it is positive: the last is then all that is left."""
-    value, pattern = arguments[0], arguments[1]
-    plain = isinstance(pattern.constant, str) and not re.search(r"[\\^$.|?*+()\[\]{}]", pattern.constant)
-    split = "string_split" if plain else "regexp_split_to_array"
-    limit = arguments[2] if len(arguments) > 2 else None
-    if limit is None or (isinstance(limit.constant, int) and limit.constant <= 0):
-        return f"{split}({value.sql}, {pattern.sql})"
-    if pattern.constant == "":  # Spark cuts off what is left of single characters
-        kept = f"CASE WHEN {limit.sql} > 0 THEN {limit.sql} ELSE length({value.sql}) END"
-        return f"string_split({value.sql}, '')[1:{kept}]"
-
-    def made(given: list[str]) -> str:
-        text, by, most = given
-        parts = f"{split}({text}, {by})"
-        marks = f"regexp_extract_all({text}, {by})"
-        before = f"length(array_to_string({parts}[1:{most} - 1], ''))"
-        before += (
-            f" + ({most} - 1) * length({by})" if plain else f" + length(array_to_string({marks}[1:{most} - 1], ''))"
-        )
-        rest = f"substr({text}, 1 + {before})"
-        cut = f"CASE WHEN len({parts}) > {most} THEN list_append({parts}[1:{most} - 1], {rest}) ELSE {parts} END"
-        return f"CASE WHEN {most} > 0 THEN {cut} WHEN {most} <= 0 THEN {parts} END"
-
-    return let_all([value.sql, pattern.sql, limit.sql], made)
 
 
 def _split_index(arguments: list[Bound], context: Context) -> str:
@@ -374,14 +300,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("startswith", "fs", "tt", BOOLEAN, "starts_with({0}, {1})"),
     Scalar("endswith", "fs", "tt", BOOLEAN, "ends_with({0}, {1})"),
     Scalar("overlay", "fs", "ttii?", STRING, _overlay),
-    Scalar("split", "s", "tti?", _texts, _split),
-    Scalar("split", "f", "tt", _texts, "string_split({0}, {1})"),
     Scalar("split_index", "f", "tti", STRING, _split_index),
     Scalar("split_part", "s", "tti", STRING, "split_part({0}, {1}, {2})"),
-    Scalar("regexp_replace", "fs", "ttt", STRING, _regexp_replace),
-    Scalar("regexp_extract", "fs", "tti?", STRING, _regexp_extract),
-    Scalar("regexp_like regexp rlike", "s", "tt", BOOLEAN, "regexp_matches({0}, {1})"),
-    Scalar("regexp", "f", "tt", BOOLEAN, "regexp_matches({0}, {1})"),
     Scalar("md5", "fs", "t", STRING, "md5({0})"),
     Scalar("sha1 sha", "fs", "t", STRING, "sha1({0})"),
     Scalar("sha256", "f", "t", STRING, "sha256({0})"),
