@@ -100,7 +100,7 @@ def apply_scalar(
             return _made(function, plain, context, span).sql
 
         result.sql = let_all([b.sql for b in ready], tried)
-    result.text = result.text or call_text(name, [b.text for b in bound])
+    result.text = result.text or call_text(name, [*(b.text for b in bound), *function.defaults[len(bound) :]])
     result.volatile = result.volatile or volatile
     return result
 
@@ -183,7 +183,10 @@ def _bind_trim(node: exp.Expr, context: Context) -> Bound:
     where = str(node.args.get("position") or "BOTH").upper()
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(where, "btrim")
     characters = node.args.get("expression")
-    result = bind_function(name, [node.this, *([characters] if characters is not None else [])], node, context)
+    arguments = [node.this, *([characters] if characters is not None else [])]
+    if context.spark and name != "btrim":  # there LTRIM and RTRIM as calls take the characters first
+        arguments.reverse()
+    result = bind_function(name, arguments, node, context)
     if characters is not None:
         from bergsql.engine.plan.expressions import bind
 

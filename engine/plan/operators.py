@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.coercion import common_type

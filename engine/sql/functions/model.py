@@ -47,6 +47,8 @@ class Scalar(NamedTuple):
     result: Result
     sql: str | Maker
     volatile: bool = False
+    defaults: tuple[str, ...] = ()
+    """By place, what Spark's text of the call has for an argument that was left out."""
 
 
 class Special(NamedTuple):

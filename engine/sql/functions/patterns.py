@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.plan.sql_text import let_all
+from bergsql.engine.plan.sql_text import failure, let_all
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.java_regex import group_count, java_replacement, pattern_sql
 from bergsql.engine.sql.functions.model import Function, Scalar
@@ -93,6 +93,10 @@ def _extract_all(arguments: list[Bound], context: Context) -> str:
     if number < 0:
         return "CAST(NULL AS VARCHAR[])"
     found = f"regexp_extract_all({arguments[0].sql}, {pattern_sql(arguments[1])}, {number})"
+    if not isinstance(arguments[1].constant, str):
+        wrong = failure(f"REGEXP_EXTRACT_ALL of group {number}: the pattern has no such group.")
+        tests = " AND ".join(f"{a.sql} IS NOT NULL" for a in arguments[:2])
+        found = f"coalesce(TRY({found}), CASE WHEN {tests} THEN {wrong} END)"
     # A group that takes no part in a match is the empty text.
     return f"list_transform({found}, lambda part: coalesce(part, ''))"
 
@@ -151,11 +155,11 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("regexp", "fs", "tt", BOOLEAN, _matches),
     Scalar("regexp_replace", "s", "ttti?", STRING, _replace),
     Scalar("regexp_replace", "f", "ttt", STRING, _replace),
-    Scalar("regexp_extract", "fs", "tti?", STRING, _extract),
-    Scalar("regexp_extract_all", "fs", "tti?", _texts, _extract_all),
+    Scalar("regexp_extract", "fs", "tti?", STRING, _extract, defaults=("", "", "1")),
+    Scalar("regexp_extract_all", "fs", "tti?", _texts, _extract_all, defaults=("", "", "1")),
     Scalar("regexp_count", "fs", "tt", INT, _count),
     Scalar("regexp_substr", "fs", "tt", STRING, _substr),
-    Scalar("regexp_instr", "s", "tti?", INT, _instr),
+    Scalar("regexp_instr", "s", "tti?", INT, _instr, defaults=("", "", "0")),
     Scalar("regexp_instr", "f", "tt", INT, _instr),
     Scalar("split", "s", "tti?", _texts, _split),
     Scalar("split", "f", "tt", _texts, "string_split({0}, {1})"),

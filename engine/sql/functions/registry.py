@@ -19,10 +19,19 @@ SUBJECTS = {
         sin sinh sqrt tan tanh unhex width_bucket
     """,
     "strings": """
-        ascii base64 btrim char char_length character_length chr concat concat_ws contains endswith from_base64
-        initcap instr lcase left len length levenshtein locate lower lpad ltrim md5 octet_length overlay position
-        repeat replace reverse right rpad rtrim sha sha1 sha2 sha256 space split_index split_part startswith substr
+        ascii bit_length btrim char char_length character_length charindex chr concat concat_ws contains endswith
+        from_base64 initcap instr lcase left len length locate lower lpad ltrim md5 octet_length overlay position
+        repeat replace reverse right rpad rtrim sha sha1 sha2 sha256 space split_index startswith substr
         substring to_base64 translate trim ucase unbase64 upper uuid
+    """,
+    "words": """
+        elt find_in_set is_alpha is_decimal is_digit levenshtein luhn_check mask quote soundex split_part str_to_map
+        substring_index
+    """,
+    "codecs": """
+        base64 bitmap_bit_position bitmap_bucket_number bitmap_count crc32 decode encode is_valid_utf8 make_valid_utf8
+        parse_url to_binary try_parse_url try_to_binary try_url_decode try_validate_utf8 url_decode url_encode
+        validate_utf8
     """,
     "patterns": """
         regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr

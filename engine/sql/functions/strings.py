@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.sql_text import at_least, failure, joined, let
+from bergsql.engine.plan.sql_text import at_least, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.types import BINARIES, BOOLEAN, BYTES, INT, STRING, DataType, Field, Kind
 
@@ -16,8 +16,32 @@ if TYPE_CHECKING:
 
     from bergsql.engine.plan.context import Context
 
-_UPPER = "upper(replace({0}, 'ß', 'ss'))"
-"""Java writes the letter that has no capital as two; DuckDB gives the capital that was added in 2017."""
+_CAPITALS = {
+    "ß": "SS", "ŉ": "ʼN", "ǰ": "J̌", "ﬀ": "FF", "ﬁ": "FI", "ﬂ": "FL", "ﬃ": "FFI", "ﬄ": "FFL", "ﬅ": "ST", "ﬆ": "ST",
+}  # fmt: skip
+"""Letters that Java writes as two capitals."""
+
+
+def _upper(arguments: list[Bound], context: Context) -> str:
+    def made(x: str) -> str:
+        spelt = x
+        for letter, capitals in _CAPITALS.items():
+            spelt = f"replace({spelt}, '{letter}', '{capitals}')"
+        return f"CASE WHEN regexp_matches({x}, '[ßŉǰﬀ-ﬆ]') THEN upper({spelt}) ELSE upper({x}) END"
+
+    return let(arguments[0].sql, made)
+
+
+def _lower(arguments: list[Bound], context: Context) -> str:
+    """Java's: a sigma at the end of a word has a form of its own, and İ keeps its dot."""
+
+    def made(x: str) -> str:
+        spelt = f"regexp_replace(replace({x}, 'İ', 'i̇'), '(\\pL\\pM*)Σ([^\\pL]|$)', '\\1ς\\2', 'g')"
+        return f"CASE WHEN regexp_matches({x}, '[Σİ]') THEN lower({spelt}) ELSE lower({x}) END"
+
+    return let(arguments[0].sql, made)
+
+
 MOST_CHARACTERS = 1 << 28
 """Of a text whose length an argument says. JVM engines stop at 2 GiB, mostly with their memory."""
 
@@ -163,36 +187,113 @@ def _space(arguments: list[Bound], context: Context) -> str:
     return _bounded("space", arguments[0].sql, arguments[0].sql, lambda n: f"repeat(' ', {n})")
 
 
-def _pad(word: str) -> Callable[[list[Bound], Context], str]:
-    def made(arguments: list[Bound], context: Context) -> str:
+def _pad(word: str) -> Callable[[list[Bound], Context], Bound]:
+    def made(arguments: list[Bound], context: Context) -> Bound:
         value, length = arguments[0], arguments[1]
-        fill = arguments[2].sql if len(arguments) > 2 else "' '"
-        padded = _bounded(word, length.sql, length.sql, lambda n: f"{word}({value.sql}, {n}, {fill})")
+        if value.type.kind in BINARIES and context.spark:
+            return _padded_bytes(word, arguments, context)
+        from bergsql.engine.plan.casts import coerce
+
+        text = coerce(value, STRING, context).sql
+        fill = coerce(arguments[2], STRING, context).sql if len(arguments) > 2 else "' '"
+        padded = _bounded(word, length.sql, length.sql, lambda n: f"{word}({text}, {n}, {fill})")
         if context.spark:
-            return f"CASE WHEN {fill} = '' THEN left({value.sql}, {at_least(length.sql, 0)}) ELSE {padded} END"
-        return f"CASE WHEN {length.sql} >= 0 AND {fill} <> '' THEN {padded} END"
+            sql = f"CASE WHEN {fill} = '' THEN left({text}, {at_least(length.sql, 0)}) ELSE {padded} END"
+        else:
+            sql = f"CASE WHEN {length.sql} >= 0 AND {fill} <> '' THEN {padded} END"
+        return Bound(sql, STRING, "")
 
     return made
+
+
+def _padded_bytes(word: str, arguments: list[Bound], context: Context) -> Bound:
+    from bergsql.engine.plan.casts import coerce
+
+    fill = coerce(arguments[2], BYTES, context).sql if len(arguments) > 2 else "BLOB '\\x00'"
+
+    def made(given: list[str]) -> str:
+        x, n, f = given
+        missing = f"({n} - octet_length({x}))"
+        times = f"CASE WHEN {missing} > 0 THEN {missing} ELSE 0 END"
+        filled = f"repeat({f}, CASE WHEN {n} > {MOST_CHARACTERS} THEN 0 ELSE {times} END)[1:{times}]"
+        both = f"{filled} || {x}" if word == "lpad" else f"{x} || {filled}"
+        return f"CASE WHEN {n} <= octet_length({x}) THEN {x}[1:{at_least(n, 0)}] ELSE {both} END"
+
+    sql = let_all([arguments[0].sql, arguments[1].sql, fill], made)
+    length = arguments[1].sql
+    wrong = failure(f"{word.upper()} would make %s bytes: more than {MOST_CHARACTERS}.", length)
+    return Bound(f"CASE WHEN {length} > {MOST_CHARACTERS} THEN {wrong} ELSE {sql} END", BYTES, "")
 
 
 def _locate(arguments: list[Bound], context: Context) -> str:
     part, value = arguments[0].sql, arguments[1].sql
     if len(arguments) < 3:
         return f"CAST(strpos({value}, {part}) AS INTEGER)"
-    start = arguments[2].sql
-    found = f"strpos(substr({value}, {start}), {part})"
-    return f"CAST(CASE WHEN {start} < 1 THEN 0 WHEN {found} > 0 THEN {found} + {start} - 1 ELSE {found} END AS INTEGER)"
+
+    def made(given: list[str]) -> str:
+        p, x, start = given
+        found = let(
+            f"strpos(substr({x}, {start}), {p})", lambda f: f"CASE WHEN {f} > 0 THEN {f} + {start} - 1 ELSE {f} END"
+        )
+        unknown = f"WHEN {start} IS NULL THEN 0 " if context.spark else f"WHEN {start} IS NULL THEN NULL "
+        return (
+            f"CAST(CASE WHEN {p} IS NULL OR {x} IS NULL THEN NULL {unknown}WHEN {start} < 1 THEN 0 "
+            f"WHEN {p} = '' THEN 1 ELSE {found} END AS INTEGER)"
+        )
+
+    return let_all([part, value, arguments[2].sql], made)
 
 
 def _position(arguments: list[Bound], context: Context) -> Bound:
-    text = f"locate({arguments[0].text}, {arguments[1].text}, 1)"
-    return Bound(_locate(arguments[:2], context), INT, text)
+    start = arguments[2].text if len(arguments) > 2 else "1"
+    text = f"locate({arguments[0].text}, {arguments[1].text}, {start})"
+    return Bound(_locate(arguments, context), INT, text)
 
 
-def _overlay(arguments: list[Bound], context: Context) -> str:
-    value, new, start = (a.sql for a in arguments[:3])
-    length = arguments[3].sql if len(arguments) > 3 else f"length({new})"
-    return f"(left({value}, {start} - 1) || {new} || substr({value}, {start} + {length}))"
+def _overlay(arguments: list[Bound], context: Context) -> Bound:
+    """Spark takes what stands before the place and what follows the replaced part, each as SUBSTRING does."""
+    from bergsql.engine.plan.casts import coerce
+
+    binary = arguments[0].type.kind in BINARIES and arguments[1].type.kind in BINARIES
+    type_ = BYTES if binary else STRING
+    size = "octet_length" if binary else "length"
+    values = [coerce(a, type_, context).sql for a in arguments[:2]]
+    places = [f"CAST({a.sql} AS BIGINT)" for a in arguments[2:]]
+
+    def made(given: list[str]) -> str:
+        x, new, start = given[:3]
+        length = f"{size}({new})"
+        if len(given) > 3:
+            length = f"CASE WHEN {given[3]} < 0 THEN {length} ELSE {given[3]} END"
+
+        def rest(behind: str) -> str:
+            from_end = at_least(f"({size}({x}) + {behind} + 1)", 1)
+            first = f"CASE WHEN {behind} < 0 THEN {from_end} ELSE {at_least(behind, 1)} END"
+            return f"{x}[{first}:]" if binary else f"substr({x}, {first})"
+
+        before = f"{x}[1:{start} - 1]" if binary else f"left({x}, {at_least(f'({start} - 1)', 0)})"
+        empty = "BLOB ''" if binary else "''"
+        before = f"CASE WHEN {start} < 2 THEN {empty} ELSE {before} END"
+        whole = f"({before} || {new} || {let(f'({start} + {length})', rest)})"
+        if context.spark:
+            return whole
+        return f"CASE WHEN {start} < 1 OR {start} > {size}({x}) THEN {x} ELSE {whole} END"
+
+    return Bound(let_all([*values, *places], made), type_, "")
+
+
+def _side(word: str) -> Callable[[list[Bound], Context], Bound]:
+    """LEFT and RIGHT; Spark's LEFT of bytes gives bytes."""
+
+    def made(arguments: list[Bound], context: Context) -> Bound:
+        from bergsql.engine.plan.casts import coerce
+
+        value, length = arguments[0], at_least(arguments[1].sql, 0)
+        if word == "left" and value.type.kind in BINARIES:
+            return Bound(f"{value.sql}[1:{length}]", BYTES, "")
+        return Bound(f"{word}({coerce(value, STRING, context).sql}, {length})", STRING, "")
+
+    return made
 
 
 def _concat_ws(arguments: list[Bound], context: Context) -> str:
@@ -239,6 +340,21 @@ def _unbase64(arguments: list[Bound], context: Context) -> str:
     return _from_base64(f"regexp_replace({arguments[0].sql}, '[^A-Za-z0-9+/=]', '', 'g')")
 
 
+def _held(word: str) -> Callable[[list[Bound], Context], str]:
+    """CONTAINS and its like; of bytes by their digits, whose pairs must line up."""
+
+    def made(arguments: list[Bound], context: Context) -> str:
+        from bergsql.engine.plan.casts import coerce
+
+        a, b = arguments
+        if a.type.kind not in BINARIES or b.type.kind not in BINARIES:
+            return f"{word}({coerce(a, STRING, context).sql}, {coerce(b, STRING, context).sql})"
+        pairs = (f"regexp_replace(hex({x.sql}), '(..)', '\\1,', 'g')" for x in (a, b))
+        return f"{word}({', '.join(pairs)})"
+
+    return made
+
+
 def _reverse(arguments: list[Bound], context: Context) -> Bound:
     from bergsql.engine.plan.casts import coerce
 
@@ -268,49 +384,48 @@ def _replace(arguments: list[Bound], context: Context) -> str:
 FUNCTIONS: tuple[Function, ...] = (
     Special("concat", "fs", _concat),
     Scalar("concat_ws", "fs", "aa*", STRING, _concat_ws),
-    Scalar("upper", "fs", "t", STRING, _UPPER),
-    Scalar("ucase", "s", "t", STRING, _UPPER),
-    Scalar("lower", "fs", "t", STRING, "lower({0})"),
-    Scalar("lcase", "s", "t", STRING, "lower({0})"),
+    Scalar("upper", "fs", "t", STRING, _upper),
+    Scalar("ucase", "s", "t", STRING, _upper),
+    Scalar("lower", "fs", "t", STRING, _lower),
+    Scalar("lcase", "s", "t", STRING, _lower),
     Scalar("length char_length character_length len", "s", "o", INT, _length),
     Scalar("char_length character_length", "f", "t", INT, _length),
+    Scalar("bit_length", "s", "o", INT, lambda a, c: f"({_octet_length(a, c)} * 8)"),
     Scalar("octet_length", "s", "o", INT, _octet_length),
     Scalar("substring substr", "fs", "aii?", STRING, _substring),
-    Scalar("left", "fs", "ti", STRING, lambda a, c: f"left({a[0].sql}, {at_least(a[1].sql, 0)})"),
-    Scalar("right", "fs", "ti", STRING, lambda a, c: f"right({a[0].sql}, {at_least(a[1].sql, 0)})"),
+    Scalar("left", "fs", "oi", STRING, _side("left")),
+    Scalar("right", "fs", "ti", STRING, _side("right")),
     Scalar("trim", "fs", "tt?", STRING, _spark_trim("trim")),
     Scalar("btrim", "fs", "tt?", STRING, _trim("trim")),
-    Scalar("ltrim", "fs", "tt?", STRING, _trim("ltrim")),
-    Scalar("rtrim", "fs", "tt?", STRING, _trim("rtrim")),
-    Scalar("lpad", "fs", "tit?", STRING, _pad("lpad")),
-    Scalar("rpad", "fs", "tit?", STRING, _pad("rpad")),
+    Scalar("ltrim", "fs", "tt?", STRING, _spark_trim("ltrim")),
+    Scalar("rtrim", "fs", "tt?", STRING, _spark_trim("rtrim")),
+    Scalar("lpad", "fs", "oio?", STRING, _pad("lpad"), defaults=("", "", " ")),
+    Scalar("rpad", "fs", "oio?", STRING, _pad("rpad"), defaults=("", "", " ")),
     Scalar("repeat", "fs", "ti", STRING, _repeat),
     Scalar("reverse", "f", "t", STRING, "reverse({0})"),
     Scalar("reverse", "s", "a", 0, _reverse),
-    Scalar("replace", "fs", "ttt?", STRING, _replace),
+    Scalar("replace", "fs", "ttt?", STRING, _replace, defaults=("", "", "")),
     Scalar("translate", "fs", "ttt", STRING, "translate({0}, {1}, {2})"),
     Scalar("initcap", "fs", "t", STRING, lambda a, c: _initcap(a[0].sql)),
     Scalar("ascii", "fs", "t", INT, "CAST(ascii({0}) AS INTEGER)"),
     Scalar("chr char", "s", "l", STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END"),
     Scalar("chr", "f", "l", STRING, "CASE WHEN {0} < 0 THEN '' ELSE chr(CAST({0} % 256 AS INTEGER)) END"),
-    Scalar("position", "fs", "tt", INT, _position),
-    Scalar("locate", "fs", "tti?", INT, _locate),
+    Scalar("position", "fs", "tti?", INT, _position),
+    Scalar("locate", "fs", "tti?", INT, _locate, defaults=("", "", "1")),
+    Scalar("charindex", "s", "tti?", INT, _locate, defaults=("", "", "1")),
     Scalar("instr", "fs", "tt", INT, "CAST(strpos({0}, {1}) AS INTEGER)"),
-    Scalar("contains", "s", "tt", BOOLEAN, "contains({0}, {1})"),
-    Scalar("startswith", "fs", "tt", BOOLEAN, "starts_with({0}, {1})"),
-    Scalar("endswith", "fs", "tt", BOOLEAN, "ends_with({0}, {1})"),
-    Scalar("overlay", "fs", "ttii?", STRING, _overlay),
+    Scalar("contains", "s", "oo", BOOLEAN, _held("contains")),
+    Scalar("startswith", "fs", "oo", BOOLEAN, _held("starts_with")),
+    Scalar("endswith", "fs", "oo", BOOLEAN, _held("ends_with")),
+    Scalar("overlay", "fs", "ooii?", STRING, _overlay, defaults=("", "", "", "-1")),
     Scalar("split_index", "f", "tti", STRING, _split_index),
-    Scalar("split_part", "s", "tti", STRING, "split_part({0}, {1}, {2})"),
     Scalar("md5", "fs", "t", STRING, "md5({0})"),
     Scalar("sha1 sha", "fs", "t", STRING, "sha1({0})"),
     Scalar("sha256", "f", "t", STRING, "sha256({0})"),
     Scalar("sha2", "fs", "ti", STRING, _sha2),
-    Scalar("base64", "s", "x", STRING, "base64({0})"),
     Scalar("unbase64", "s", "t", BYTES, _unbase64),
     Scalar("to_base64", "f", "t", STRING, "base64(encode({0}))"),
     Scalar("from_base64", "f", "t", STRING, lambda a, c: f"decode({_from_base64(a[0].sql)})"),
     Scalar("space", "s", "i", STRING, _space),
-    Scalar("levenshtein", "s", "tt", INT, "CAST(levenshtein({0}, {1}) AS INTEGER)"),
     Scalar("uuid", "fs", "", STRING, "CAST(uuid() AS VARCHAR)", volatile=True),
 )
