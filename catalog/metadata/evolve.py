@@ -132,7 +132,12 @@ def change_type(
                 hint=f"Add, drop and change its fields one by one, as in ALTER COLUMN {'.'.join(path)}.x TYPE bigint.",
             )
         if not can_promote(f.type, to, format_version):
-            raise BergError(ErrorCode.TYPE, f"Cannot change the type of '{'.'.join(path)}' from {f.type} to {to}.")
+            raise BergError(
+                ErrorCode.TYPE,
+                f"Cannot change the type of '{'.'.join(path)}' from {f.type} to {to}.",
+                hint="Types only widen: int to bigint, float to double, a decimal to more digits before the point"
+                + (", date to timestamp." if format_version >= 3 else "."),
+            )
         if isinstance(f.type, DateType) and f.type != to:
             initial, write = _midnight(f.initial_default), _midnight(f.write_default)
             return replace(f, type=to, initial_default=initial, write_default=write)

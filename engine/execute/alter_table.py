@@ -155,7 +155,11 @@ class _Change:
                 raise BergError(
                     ErrorCode.OPTION, f"'{key}' is not set among the properties.", span=spans[key], hint=statement
                 )
-        check_not_reserved(properties)
+        for key in properties:
+            try:
+                check_not_reserved([key])
+            except BergError as error:
+                raise error.at(spans[key]) from None
         return [*out, SetProperties(properties)] if properties else out
 
     def _unset_properties(self, action: st.UnsetProperties) -> list[TableUpdate]:

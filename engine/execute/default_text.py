@@ -19,6 +19,7 @@ from bergsql.catalog.metadata.types import (
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import flink_text, spark_text
 
+_TRAILING_ZEROS = re.compile(r"(?:\.0+|(\.\d*[1-9])0+)(?=\+|$)")
 _CLOCKS = (TimeType, TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)
 
 
@@ -26,7 +27,7 @@ def default_sql(field: NestedField, flavour: Flavour) -> str:
     """The value that rows to come have in a column which has such a default, as the flavour's grammar reads it."""
     json, spark = field.write_default, flavour is Flavour.SPARK
     if isinstance(field.type, _CLOCKS):
-        json = re.sub(r"\.?0*(?=\+|$)", "", str(json).replace("T", " "), count=1)
+        json = _TRAILING_ZEROS.sub(r"\1", str(json).replace("T", " "))
     match field.type:
         case DateType():
             return f"DATE '{json}'"
