@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.new_table import DEFAULT_FORMAT_VERSION, FORMAT_VERSION
+from bergsql.catalog.metadata.sort import SortOrder, build_order
 from bergsql.engine.definitions import Pointer
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
+    SORT_ORDER,
     Definition,
     check_connector_columns,
     declared_schema,
     declared_spec,
     format_version_of,
+    sort_by,
 )
 from bergsql.engine.names import TableName, load, named_table, require_database, table_name
 from bergsql.engine.result import Result, ok
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from bergsql.engine.session import Session
 
 
-_SHOWN_BY_SPARK = ("current-snapshot-id", "format", "identifier-fields", "provider", "sort-order")
+_SHOWN_BY_SPARK = ("current-snapshot-id", "format", "identifier-fields", "provider")
 """What Spark's SHOW CREATE TABLE writes among the properties, and its CREATE TABLE leaves out."""
 
 
@@ -154,9 +157,24 @@ def with_options(statement: st.CreateTable, definition: Definition) -> Definitio
     properties = dict(definition.properties)
     properties.pop(FORMAT_VERSION, None)
     location = properties.pop("location", None) if statement.location is None else statement.location
+    if SORT_ORDER in properties:
+        definition = replace(definition, order=_listed_order(statement, definition.schema, properties.pop(SORT_ORDER)))
     if statement.comment is not None:
         properties["comment"] = statement.comment
     return replace(definition, properties=properties, location=location)
+
+
+def _listed_order(statement: st.CreateTable, schema: Schema, text: str) -> SortOrder:
+    """The order that SHOW CREATE TABLE lists among the properties, since CREATE TABLE has no clause for it."""
+    from bergsql.engine.sql.parser.alter_layout import parse_order
+
+    span = next((o.span for o in statement.properties if o.key == SORT_ORDER), None)
+    try:
+        keys = [sort_by(key) for key in parse_order(text)]
+        return build_order(schema, keys, case_sensitive=statement.flavour is Flavour.FLINK)
+    except BergError as error:
+        error.span = span  # its own place is one in the option's value
+        raise
 
 
 def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> Result:

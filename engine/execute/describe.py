@@ -10,6 +10,7 @@ from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.definitions import Found, Pointer, View, find, pointer_named
 from bergsql.engine.execute.default_text import default_sql
+from bergsql.engine.execute.table_definition import SORT_ORDER
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.query import plan_query, query_columns
 from bergsql.engine.plan.relations import ViewRelation
@@ -242,7 +243,7 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
         out += f"PARTITIONED BY ({', '.join(terms)})\n"
     properties["format-version"] = str(metadata.format_version)
     if not metadata.sort_order.is_unsorted:
-        properties["sort-order"] = order_text(metadata.schema, metadata.sort_order)
+        properties[SORT_ORDER] = order_text(metadata.schema, metadata.sort_order)
     return out + "WITH (\n" + _pairs(properties, flink_text) + "\n)\n"
 
 
@@ -278,7 +279,7 @@ def shown_properties(metadata: TableMetadata) -> dict[str, str]:
     return {
         **{k: v for k, v in metadata.properties.items() if k != "comment"},  # which has a place of its own
         **({"identifier-fields": f"[{','.join(key)}]"} if key else {}),
-        **({} if order.is_unsorted else {"sort-order": order_text(metadata.schema, order)}),
+        **({} if order.is_unsorted else {SORT_ORDER: order_text(metadata.schema, order)}),
         "current-snapshot-id": "none" if snapshot is None else str(snapshot),
         "format": f"iceberg/{file_format}",
         "format-version": str(metadata.format_version),

@@ -19,7 +19,7 @@ from bergsql.catalog.metadata.new_table import (
 from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.schema_rules import ambiguous_name, check_full_names
-from bergsql.catalog.metadata.sort import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortBy
+from bergsql.catalog.metadata.sort import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortBy, SortOrder
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import Transform, TransformKind, bucket, truncate
 from bergsql.catalog.metadata.types import IcebergType, NestedField
@@ -28,6 +28,9 @@ from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import to_iceberg
 from bergsql.engine.sql.types import FLOATS, NESTED, DataType, Kind
+
+SORT_ORDER = "sort-order"
+"""Where a table's sort order is listed among its properties, as Spark lists it, and read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,12 @@ class Definition:
     properties: dict[str, str]
     location: str | None
     format_version: int
+    order: SortOrder = UNSORTED
 
     def new_metadata(self, location: str) -> TableMetadata:
         """The metadata of a table that nobody sees yet; ``location``: where the catalog puts it."""
         return new_table_metadata(
-            self.schema, self.spec, UNSORTED, self.location or location, self.properties, self.format_version
+            self.schema, self.spec, self.order, self.location or location, self.properties, self.format_version
         )
 
     def replacement(self, base: LoadedTable) -> list[TableUpdate]:
@@ -52,7 +56,7 @@ class Definition:
         upgrade = self.format_version != metadata.format_version
         return [
             *([UpgradeFormatVersion(self.format_version)] if upgrade else []),
-            *replacement_updates(metadata, self.schema, self.spec, UNSORTED, self.location, self.properties),
+            *replacement_updates(metadata, self.schema, self.spec, self.order, self.location, self.properties),
         ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.lexer import tokenize
 from bergsql.engine.sql.parser.cursor import Cursor
 from bergsql.engine.sql.parser.partitioning import transform
 from bergsql.engine.sql.statements.alter import (
@@ -69,6 +71,14 @@ def write_order(cursor: Cursor, start: int) -> AlterAction:
         raise cursor.expected(("ORDERED", "LOCALLY", "UNORDERED", "DISTRIBUTED"))
     mode = "hash" if hash_ else {"UNORDERED": "none", "ORDERED": "range"}.get(ordering)
     return SetWriteOrder(tuple(order), mode, cursor.span_from(start))
+
+
+def parse_order(text: str) -> list[OrderBy]:
+    """What may follow ORDERED BY, from a text of its own; spans are places in it."""
+    cursor = Cursor(text, tokenize(text, Flavour.SPARK), Flavour.SPARK)
+    keys = _order(cursor)
+    cursor.expect_end(",", "ASC", "DESC", "NULLS")
+    return keys
 
 
 def _order(cursor: Cursor) -> list[OrderBy]:
