@@ -164,7 +164,12 @@ def _check_full_names(schema: Schema, spans: Mapping[str, Span]) -> None:
 
 
 def check_connector_columns(statement: st.CreateTable) -> None:
-    """Refuse a connector table's columns with one name, or a key that cannot be."""
+    """Refuse a connector table's columns with one name or a DEFAULT, or a key that cannot be."""
+    for column in statement.columns:
+        if column.default is not None:
+            raise BergError(
+                ErrorCode.INVALID, "Columns of a table with a connector have no DEFAULT.", span=column.default.span
+            )
     _check_names(statement.columns)
     if statement.like is None:
         _key_names(statement, statement.columns)

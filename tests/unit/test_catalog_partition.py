@@ -229,3 +229,12 @@ def test_replacing_a_v1_table_keeps_the_places_of_fields() -> None:
     base = table(1, PartitionBy("name", IDENTITY), PartitionBy("id", bucket(2)))
     t = replaced(base, ("id", bucket(2)), ("ts", DAY))
     assert described(t.spec) == ["1000 name void(2)", "1001 id_bucket bucket[2](1)", "1002 ts_day day(4)"]
+
+
+def test_a_field_that_is_dropped_and_added_at_once_stays_where_it_is() -> None:
+    t = after(table(2), AddField("id", bucket(4)), AddField("ts", HOUR))
+    renamed = after(t, DropField("id_bucket_4"), AddField("id", bucket(4), "b"))
+    assert described(renamed.spec) == ["1000 b bucket[4](1)", "1001 ts_hour hour(4)"]
+    assert after(t, DropField("ts_hour"), AddField("ts", HOUR)).spec == t.spec
+    with pytest.raises(BergError, match="Cannot use the partition name 'ts_hour' more than once"):
+        after(t, DropField("id_bucket_4"), AddField("id", bucket(4), "ts_hour"))

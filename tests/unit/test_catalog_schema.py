@@ -275,3 +275,57 @@ def test_schemas_that_no_table_can_have(schema: Schema, version: int, says: str)
 
 def test_version_3_has_them() -> None:
     check_schema(Schema(0, (replace(column(1, "a", parse_type("timestamp_ns")), initial_default="x"),)), 3)
+
+
+def test_replaced_columns_keep_their_ids_and_values() -> None:
+    wanted = (column(0, "new", STRING), column(0, "a.b", LONG), replace(column(0, "ID", LONG, required=True), doc="k"))
+    schema = evolve.replace_columns(nested(), wanted, 20, 2, case_sensitive=False)
+    assert [(f.field_id, f.name, f.type, f.doc) for f in schema.fields] == [
+        (21, "new", STRING, None),
+        (12, "a.b", LONG, None),
+        (1, "id", LONG, "k"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        (lambda s: evolve.replace_columns(s, [column(0, "who")], 20, 2, case_sensitive=True), "TYPE", "'who'"),
+        (lambda s: evolve.replace_columns(s, [column(0, "who2")], 20, 2, case_sensitive=True), "INVALID", "key needs"),
+        (lambda s: evolve.replace_columns(s, [column(0, "id", LONG)], 20, 2, case_sensitive=True), "INVALID", "NULL"),
+        (lambda s: evolve.set_required(s, ("a.b",)), "INVALID", "cannot become NOT NULL"),
+        (lambda s: evolve.set_doc(s, ("tags", "element"), "x"), "INVALID", "no comment"),
+        (lambda s: evolve.change_type(s, ("who",), StructType((column(5, "first"),)), 2), "TYPE", "as a whole"),
+        (lambda s: evolve.add_column(s, column(0, "z"), 20, parent=("props", "key")), "INVALID", "keys of a map"),
+    ],
+)
+def test_what_alter_table_refuses(change: Callable[[Schema], Schema], code: str, says: str) -> None:
+    with pytest.raises(BergError) as caught:
+        change(nested())
+    assert caught.value.code is ErrorCode(code)
+    assert says in caught.value.message
+
+
+def test_a_type_declared_as_it_is_changes_nothing() -> None:
+    same = StructType((column(71, "first", STRING), column(72, "Last", STRING)))
+    assert evolve.change_type(nested(), ("who",), same, 2) == nested()
+    assert evolve.set_required(nested(), ("id",)) == nested()
+
+
+def test_a_date_that_becomes_a_timestamp_takes_its_defaults_along() -> None:
+    date = replace(column(1, "d", parse_type("date")), initial_default="2020-01-01", write_default="2021-01-01")
+    (changed,) = evolve.change_type(Schema(0, (date,)), ("d",), parse_type("timestamp"), 3).fields
+    assert (changed.initial_default, changed.write_default) == ("2020-01-01T00:00:00", "2021-01-01T00:00:00")
+
+
+def test_a_field_is_found_by_its_path() -> None:
+    assert evolve.field_at(nested(), ("PROPS", "key"), case_sensitive=False).field_id == 9
+    assert evolve.field_at(nested(), ("a.b",)).field_id == 12
+    with pytest.raises(BergError, match=r"Column 'a\.b' was not found"):
+        evolve.field_at(nested(), ("a", "b"))
+
+
+def test_names_that_two_fields_would_have() -> None:
+    clash = Schema(0, (column(1, "a", StructType((column(2, "b"),))), column(3, "a.b")))
+    with pytest.raises(BergError, match=r"'a\.b' is both a column and a field of a struct"):
+        check_schema(clash, 2)
