@@ -92,9 +92,14 @@ class Duck:
 
 
 def set_variables(cursor: duckdb.DuckDBPyConnection, variables: Mapping[str, object]) -> None:
-    """Set ``variables`` on a cursor."""
+    """Set ``variables`` on a cursor. One that is a stream (of Arrow's PyCapsule interface) becomes a view instead."""
     for name, value in variables.items():
-        cursor.execute(f"SET VARIABLE {name} = ?", [value])
+        if hasattr(value, "__arrow_c_stream__"):
+            import duckdb as _package  # noqa: F401 - without the whole package, its core does not scan streams
+
+            cursor.register(name, value)
+        else:
+            cursor.execute(f"SET VARIABLE {name} = ?", [value])
 
 
 def fetch_chunks(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[object, ...]]]:

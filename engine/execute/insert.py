@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, not_supported
@@ -11,7 +11,7 @@ from bergsql.engine.duck import duckdb
 from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.duck_errors import from_duckdb_error
-from bergsql.engine.plan.hints import check_write_hints
+from bergsql.engine.plan.hints import write_properties
 from bergsql.engine.plan.query import QueryPlan, query_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
@@ -35,7 +35,8 @@ def insert(session: Session, statement: st.Insert) -> Result:
     make_pointed_table(session, statement)
     name, table = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
-    written = write(session, assigned, table, name)
+    hinted = write_properties(statement.hints, table.metadata, SessionRelations(session))
+    written = write(session, assigned, table, name, hinted)
     producer = _producer(session, statement, assigned, written)
     if producer is None:
         return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was committed."))
@@ -64,8 +65,8 @@ def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTa
     Refused where a hint, the table or the session asks for more than rows that are added: that would be wrong, and
     nobody would notice.
     """
-    check_write_hints(statement.hints, SessionRelations(session))
     name, table = load(session, statement.target)
+    write_properties(statement.hints, table.metadata, SessionRelations(session))
     properties, span = table.metadata.properties, statement.target.span
     if session.flavour is Flavour.FLINK and properties.get("write.upsert.enabled", "").casefold() == "true":
         raise not_supported("INSERT into a table with 'write.upsert.enabled'", span)
@@ -79,8 +80,17 @@ def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTa
 DONE = "Complete execution of the SQL update statement."
 
 
-def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableName) -> Written:
-    """Write the rows of ``assigned`` as data files of ``table``, which no snapshot holds yet."""
+def write(
+    session: Session,
+    assigned: Assigned,
+    table: LoadedTable,
+    name: TableName,
+    properties: Mapping[str, str] | None = None,
+) -> Written:
+    """Write the rows of ``assigned`` as data files of ``table``, which no snapshot holds yet.
+
+    ``properties`` go before the table's own.
+    """
     name.catalog.check_writable(table)
     try:
         return write_rows(
@@ -89,6 +99,7 @@ def write(session: Session, assigned: Assigned, table: LoadedTable, name: TableN
             assigned.plan.variables,
             metadata=table.metadata,
             storage=name.catalog.storage(),
+            properties=properties,
         )
     except duckdb.Error as error:
         raise _with_column(from_duckdb_error(error, assigned.plan), assigned.narrowed) from error

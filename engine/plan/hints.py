@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 from bergsql.engine.plan.relations import ConnectorRelation
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.plan.relations import Relation, Relations
     from bergsql.engine.sql.statements import Option, TableHint
 
@@ -51,12 +52,48 @@ def check_read_hints(hints: Iterable[TableHint], relation: Relation, relations: 
                 raise BergError(ErrorCode.OPTION, "'streaming' is 'true' or 'false'.", span=option.span)
 
 
-def check_write_hints(options: Sequence[Option], relations: Relations) -> None:
-    """Refuse what a hint behind the target of an INSERT asks for: known options come later, others are unknown."""
+def write_properties(options: Sequence[Option], metadata: TableMetadata, relations: Relations) -> dict[str, str]:
+    """What a hint behind the target of an INSERT asks for, as properties that go before the table's own.
+
+    :raises BergError: at the option, for one that is unknown, comes later or has a wrong value.
+    """
     _check_enabled(options, relations)
     _refuse_unknown(options, WRITE_OPTIONS, "a write option of an Iceberg table")
+    given = {o.key: o.value for o in options}
+    file_format = given.get("write-format", metadata.properties.get("write.format.default", "parquet")).lower()
+    found: dict[str, str] = {}
     for option in options:
-        raise not_supported(f"The write option '{option.key}'", option.span)
+        key = _PROPERTIES.get(option.key)
+        if key is None or (option.key == "compression-strategy" and file_format != "orc"):
+            raise not_supported(f"The write option '{option.key}'", option.span)
+        key = key.format(file_format)
+        found[key] = option.value
+        if option.key != "write-format" and file_format not in ("parquet", "avro", "orc"):
+            continue  # that is the fault
+        _check_property(option, key, {**metadata.properties, **found}, metadata.location)
+    return found
+
+
+_PROPERTIES = {
+    "write-format": "write.format.default",
+    "target-file-size-bytes": "write.target-file-size-bytes",
+    "compression-codec": "write.{}.compression-codec",
+    "compression-level": "write.{}.compression-level",
+    "compression-strategy": "write.{}.compression-strategy",
+}
+"""The write options that stand for a property of the table; ``{}`` is the format."""
+
+
+def _check_property(option: Option, key: str, properties: Mapping[str, str], location: str) -> None:
+    from bergsql.engine.table.properties import WriteProperties
+
+    try:
+        WriteProperties.of(properties, location)
+    except BergError as error:
+        if f"'{key}'" not in error.message:
+            return  # about another one, which is looked at in its turn, or the table's own
+        message = error.message.replace(f"The table property '{key}'", f"The write option '{option.key}'")
+        raise BergError(error.code, message, span=option.span, hint=error.hint) from None
 
 
 def _check_enabled(options: Sequence[Option], relations: Relations) -> None:

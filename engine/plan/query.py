@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -47,7 +48,7 @@ class QueryPlan(NamedTuple):
     sql: str
     columns: tuple[PlannedColumn, ...]
     scans: tuple[PlannedScan, ...]
-    variables: dict[str, list[str]]
+    variables: Mapping[str, object]
     query: Query | None = None
     """The query as it was written: where an error of DuckDB's is looked for."""
 

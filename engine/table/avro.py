@@ -62,7 +62,7 @@ def _read_container(data: bytes) -> Container:
             metadata[key.decode()], at = _read_bytes(data, at)
     sync = data[at : at + _SYNC_BYTES]
     at += _SYNC_BYTES
-    inflate = _codec(metadata.get("avro.codec", b"null").decode())
+    inflate = block_codec(metadata.get("avro.codec", b"null").decode())
     blocks = []
     while at < len(data):
         count, at = read_long(data, at)
@@ -94,7 +94,8 @@ def write_container(schema: str, metadata: Mapping[str, str], count: int, payloa
     return bytes(out)
 
 
-def _codec(name: str) -> Callable[[bytes], bytes]:
+def block_codec(name: str) -> Callable[[bytes], bytes]:
+    """What decompresses the blocks of a file; ValueError for a codec that is not known."""
     if name == "null":
         return lambda b: b
     if name == "deflate":

@@ -183,8 +183,13 @@ def _nulls_among(values: str, element: NestedField, name: str, depth: int) -> li
 # --- COPY -------------------------------------------------------------------------------------------------------------
 
 
-def copy_statement(rows: Rows, source: str, target: str, properties: WriteProperties, codec: str) -> str:
-    """The statement that writes ``source`` (something to select from, with the columns of ``rows``) to a directory."""
+def copy_statement(
+    rows: Rows, source: str, target: str, properties: WriteProperties, codec: str, *, interim: bool = False
+) -> str:
+    """The statement that writes ``source`` (something to select from, with the columns of ``rows``) to a directory.
+
+    ``interim``: not the files that are wanted, but what those are made of, as large as those will be or larger.
+    """
     items = ", ".join((*(c.sql for c in rows.columns), *rows.key_columns))
     order = f" ORDER BY {', '.join(rows.order)}" if rows.order else ""
     options = [
@@ -195,6 +200,8 @@ def copy_statement(rows: Rows, source: str, target: str, properties: WriteProper
         f"FILE_SIZE_BYTES {properties.target_file_size}",
         f"ROW_GROUP_SIZE_BYTES {min(properties.row_group_size, properties.target_file_size)}",
     ]
+    if interim:
+        options.append("DICTIONARY_SIZE_LIMIT 1")
     if properties.level is not None and codec == "zstd":
         options.append(f"COMPRESSION_LEVEL {properties.level}")
     if rows.key_columns:

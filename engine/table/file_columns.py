@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from bergsql.catalog.metadata.types import (
     TimestamptzNsType,
     TimestamptzType,
     UUIDType,
+    children,
 )
 from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT96, Node
 
@@ -57,6 +58,11 @@ def _mapped(items: list[dict[str, Any]]) -> Mapping[str, MappedName]:
         for name in item["names"]:
             found[str(name)] = mapped
     return found
+
+
+def mapping_by_name(fields: Sequence[NestedField]) -> Mapping[str, MappedName]:
+    """The mapping that holds for Avro and ORC files without field ids, where the table has none: the fields' names."""
+    return {f.name: MappedName(f.field_id, mapping_by_name(children(f.type))) for f in fields}
 
 
 def identify(columns: tuple[Node, ...], mapping: Mapping[str, MappedName] | None) -> tuple[Node, ...]:

@@ -20,9 +20,26 @@ CODECS = {
 }
 """Iceberg's names of the Parquet codecs and DuckDB's."""
 
+FORMATS = {"parquet": "PARQUET", "avro": "AVRO", "orc": "ORC"}
+"""The formats of data files as properties and as manifests name them."""
+
+AVRO_CODECS = {"gzip": "gzip", "zstd": "zstd", "snappy": "snappy", "uncompressed": "uncompressed"}
+"""Iceberg's names of the Avro codecs."""
+
+ORC_CODECS = {
+    "zlib": "zlib",
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "lz4": "lz4",
+    "lzo": "lzo",
+    "none": "uncompressed",
+}
+"""Iceberg's names of the ORC codecs and Arrow's."""
+
 LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 """The compression levels that a codec has."""
 
+_STRATEGIES = {"speed": "speed", "compression": "compression"}
 OBJECT_STORAGE = "write.object-storage.enabled"
 DEFAULT_METRICS_COLUMNS = 100
 DEFAULT_TRUNCATION = 16
@@ -43,7 +60,8 @@ class WriteProperties:
     """How data files are written (``write.*``).
 
     ``location`` is the directory of data files, without a trailing slash. ``level`` None means the codec's default.
-    Sizes are bytes; a row group ends at its size or at DuckDB's 122,880 rows, whichever comes first.
+    Sizes are bytes; a row group ends at its size or at DuckDB's 122,880 rows, whichever comes first. ``file_format`` is
+    as manifests name it; ``codec`` is of that format, in the words of what writes it.
     ``object_storage``, ``partitioned_paths`` and ``context`` (database and table, of data outside the table's
     directory) are about hashed locations.
     """
@@ -56,6 +74,9 @@ class WriteProperties:
     level: int | None
     target_file_size: int
     row_group_size: int
+    file_format: str
+    stripe_size: int
+    orc_strategy: str
     metrics_columns: int
     default_metrics: MetricsMode
     column_metrics: Mapping[str, MetricsMode]
@@ -64,12 +85,8 @@ class WriteProperties:
     def of(properties: Mapping[str, str], table_location: str) -> WriteProperties:
         """Those of a table; OPTION errors name the property."""
         read = _Reader(properties)
-        file_format = properties.get("write.format.default", "parquet").lower()
-        if file_format in ("avro", "orc"):
-            raise not_supported(f"Writing {file_format} data files", None, "'write.format.default'='parquet' works.")
-        if file_format != "parquet":
-            raise read.wrong("write.format.default", "parquet, avro or orc")
-        codec = read.one_of("write.parquet.compression-codec", "zstd", CODECS)
+        file_format = read.one_of("write.format.default", "parquet", FORMATS)
+        codec, level = read.codec(file_format)
         if "encryption.key-id" in properties:
             raise not_supported("Writing to an encrypted table ('encryption.key-id')")
         if "write.location-provider.impl" in properties:
@@ -84,9 +101,12 @@ class WriteProperties:
             partitioned_paths=read.boolean("write.object-storage.partitioned-paths", True),
             context="" if location.startswith(table_location) else "/".join(table_location.split("/")[-2:]),
             codec=codec,
-            level=read.level("write.parquet.compression-level", codec),
+            level=level,
             target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
             row_group_size=read.whole("write.parquet.row-group-size-bytes", 128 << 20, least=1),
+            file_format=file_format,
+            stripe_size=read.whole("write.orc.stripe-size-bytes", 64 << 20, least=1),
+            orc_strategy=read.one_of("write.orc.compression-strategy", "speed", _STRATEGIES),
             metrics_columns=read.whole(
                 "write.metadata.metrics.max-inferred-column-defaults", DEFAULT_METRICS_COLUMNS, least=0
             ),
@@ -191,6 +211,19 @@ class _Reader:
         if text not in known:
             raise self.wrong(key, ", ".join(known), did_you_mean(text, known))
         return known[text]
+
+    def codec(self, file_format: str) -> tuple[str, int | None]:
+        """The codec of a format and its level; None for the codec's default."""
+        if file_format == "AVRO":
+            codec = self.one_of("write.avro.compression-codec", "gzip", AVRO_CODECS)
+            return codec, self.level("write.avro.compression-level", codec)
+        if file_format == "ORC":
+            codec = self.one_of("write.orc.compression-codec", "zlib", ORC_CODECS)
+            if codec == "lzo":
+                raise not_supported("Writing ORC files with 'write.orc.compression-codec'='lzo'")
+            return codec, None
+        codec = self.one_of("write.parquet.compression-codec", "zstd", CODECS)
+        return codec, self.level("write.parquet.compression-level", codec)
 
     def level(self, key: str, codec: str) -> int | None:
         text = self._properties.get(key)

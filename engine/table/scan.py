@@ -2,20 +2,22 @@
 
 Files whose columns DuckDB itself matches rightly by field id are one ``read_parquet``; it may push filters and
 projections into that. The others (no ids, parts of structs renamed, columns that only the path's partition knows) are
-grouped by their schema, with a projection of our own for each group.
+grouped by their schema, with a projection of our own for each group; Avro and ORC files always, which DuckDB reads as
+streams.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.sql.quoting import identifier, string_literal
-from bergsql.engine.table.file_columns import fits_by_name, holds_struct, identify, name_mapping
+from bergsql.engine.table.file_columns import fits_by_name, holds_struct, identify, mapping_by_name, name_mapping
+from bergsql.engine.table.file_streams import FORMATS, FileStream, stream_columns, stream_name
 from bergsql.engine.table.parquet_schema import Node, read_columns
 from bergsql.engine.table.planning import FilePlan, FileTask, plan_files
 from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.predicate import Predicate
 
+_PARQUET = "PARQUET"
 _SAMPLE = 64
 """Up to so many files are always looked into for field ids; of more, this many evenly chosen ones."""
 
@@ -40,7 +43,7 @@ class TableScan:
     """SQL that reads a table once ``variables`` are set. ``fields`` are its columns, of ``schema``."""
 
     sql: str
-    variables: dict[str, list[str]]
+    variables: dict[str, object]
     plan: FilePlan
     schema: Schema
     fields: tuple[NestedField, ...]
@@ -72,12 +75,12 @@ def build_scan(
     fields = _chosen(schema, columns, table)
     plan = plan_files(metadata, snapshot, predicate, storage, schema=schema)
     _refuse(plan, table)
-    groups = _Grouping(metadata, storage, fields).groups(plan.tasks)
-    variables = {}
+    groups = _Grouping(metadata, storage, fields, schema).groups(plan.tasks)
+    variables: dict[str, object] = {}
     selects = []
     for i, group in enumerate(groups):
         name = f"{name_prefix}_files{i or ''}"
-        variables[name] = [_exact_path(storage.readable_path(t.data_file.path)) for t in group.tasks]
+        variables[name] = group.source(storage, fields)
         selects.append(group.sql(name, fields, table))
     return TableScan(" UNION ALL ".join(selects) or _empty(fields), variables, plan, schema, fields)
 
@@ -103,7 +106,7 @@ def _check_distinct(names: Iterable[str], where: str) -> None:
 def _refuse(plan: FilePlan, table: LoadedTable) -> None:
     for task in plan.tasks:
         file = task.data_file
-        if file.format != "PARQUET":
+        if file.format != _PARQUET and file.format not in FORMATS:
             raise not_supported(f"Reading the {file.format} data files of table {table.full_name}")
         if task.deletes:
             raise not_supported(f"Reading table {table.full_name} with delete files")
@@ -123,15 +126,32 @@ def _empty(fields: Sequence[NestedField]) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """Files that one ``read_parquet`` reads. ``columns`` is None where field ids alone are enough."""
+    """Files that one ``read_parquet``, or one stream, reads. ``columns`` is None where field ids alone are enough."""
 
+    file_format: str
     columns: tuple[Node, ...] | None = None
     originals: tuple[Node, ...] = ()
     tasks: list[FileTask] = field(default_factory=list)
     constants: dict[int, list[object]] = field(default_factory=dict)
     """Values by field id that only the partition knows, one a file."""
 
+    def source(self, storage: Storage, fields: Sequence[NestedField]) -> object:
+        """What the group's variable holds: paths, or a stream of the columns that the fields are made of."""
+        paths = [t.data_file.path for t in self.tasks]
+        if self.file_format == _PARQUET:
+            return [_exact_path(storage.readable_path(path)) for path in paths]
+        for path in paths:
+            storage.readable_path(path)
+        wanted = {f.field_id for f in fields}
+        columns = tuple(i for i, c in enumerate(self.columns or ()) if c.field_id in wanted)
+        # At least one, or nobody could tell how many rows there are.
+        return FileStream(storage, self.file_format, tuple(paths), columns or (0,))
+
     def sql(self, variable: str, fields: Sequence[NestedField], table: LoadedTable) -> str:
+        if self.columns is not None and self.file_format != _PARQUET:
+            # By its full name, which no name in the query can hide.
+            named = (replace(c, name=stream_name(i)) for i, c in enumerate(self.columns))
+            return f"SELECT {self._selected(fields, named)} FROM temp.main.{variable}"
         rows = sum(t.data_file.record_count for t in self.tasks)
         options = f"hive_partitioning=false, explicit_cardinality={rows}"
         if self.columns is None:
@@ -140,9 +160,11 @@ class _Group:
         _check_distinct((c.name for c in self.originals), f"a data file of table {table.full_name}")
         if self.constants and any(c.name.lower() == "file_index" for c in self.originals):
             raise not_supported("A column 'file_index' in a data file that lacks its partition columns")
-        by_field = {c.field_id: c for c in self.columns if c.field_id is not None}
-        selected = ", ".join(f"{self._field_sql(f, by_field.get(f.field_id))} AS {identifier(f.name)}" for f in fields)
-        return f"SELECT {selected} FROM read_parquet(getvariable('{variable}'), {options})"
+        return f"SELECT {self._selected(fields, self.columns)} FROM read_parquet(getvariable('{variable}'), {options})"
+
+    def _selected(self, fields: Sequence[NestedField], columns: Iterable[Node]) -> str:
+        by_field = {c.field_id: c for c in columns if c.field_id is not None}
+        return ", ".join(f"{self._field_sql(f, by_field.get(f.field_id))} AS {identifier(f.name)}" for f in fields)
 
     def _field_sql(self, wanted: NestedField, node: Node | None) -> str:
         values = self.constants.get(wanted.field_id)
@@ -163,9 +185,12 @@ def _column_options(wanted: NestedField) -> str:
 class _Grouping:
     """Sorts file tasks into groups that are read alike."""
 
-    def __init__(self, metadata: TableMetadata, storage: Storage, fields: Sequence[NestedField]) -> None:
+    def __init__(
+        self, metadata: TableMetadata, storage: Storage, fields: Sequence[NestedField], schema: Schema
+    ) -> None:
         self._storage = storage
         self._fields = fields
+        self._schema = schema
         self._mapping = name_mapping(metadata.properties)
         self._identities = {
             spec.spec_id: [
@@ -182,7 +207,7 @@ class _Grouping:
             return []
         everything = self._has_structs or self._mapping is not None or len(tasks) <= _SAMPLE
         groups = self._sorted(tasks, everything)
-        if not everything and any(g.columns is not None for g in groups):
+        if not everything and any(g.columns is not None and g.file_format == _PARQUET for g in groups):
             groups = self._sorted(tasks, everything=True)
         return groups
 
@@ -194,8 +219,13 @@ class _Grouping:
             columns: tuple[Node, ...] | None = None
             originals: tuple[Node, ...] = ()
             constants: dict[int, object] = {}
-            if everything or i % step == 0 or self._suspicious(task):
-                file = task.data_file
+            file = task.data_file
+            if file.format != _PARQUET:
+                originals = stream_columns(self._storage, file.format, file.path, file.file_size)
+                columns = identify(originals, self._mapping or mapping_by_name(self._schema.fields))
+                constants = self._constants(task, columns)
+                key = (file.format, originals, tuple(constants))
+            elif everything or i % step == 0 or self._suspicious(task):
                 originals = read_columns(self._storage, file.path, file.file_size)
                 columns = identify(originals, self._mapping)
                 constants = self._constants(task, columns)
@@ -203,7 +233,7 @@ class _Grouping:
                     columns = None
                 else:
                     key = (originals, tuple(constants))
-            group = groups.setdefault(key, _Group(columns, originals))
+            group = groups.setdefault(key, _Group(file.format, columns, originals))
             group.tasks.append(task)
             for number, value in constants.items():
                 group.constants.setdefault(number, []).append(value)

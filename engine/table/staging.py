@@ -53,7 +53,7 @@ class Staging:
     def place(self, staged: str, partition_path: str) -> str:
         """Rename a complete file, whose local path is ``staged``, to its place in a partition; its location."""
         self._count += 1
-        name = f"00000-0-{self._write_id}-{self._count:05d}.parquet"
+        name = f"00000-0-{self._write_id}-{self._count:05d}.{self._settings.file_format.lower()}"
         path = data_file_location(self._settings, partition_path, name)
         parent = path.rpartition("/")[0]
         if parent not in self._parents:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from os import strerror
 from typing import TYPE_CHECKING, Any
 
-from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import FixedType, walk
 from bergsql.catalog.storage.base import system_error
+from bergsql.engine.table.arrow_types import wrong_length
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -94,10 +94,7 @@ class Transcoder:
         try:
             return rows.cast(wanted)
         except pa.ArrowInvalid as e:
-            lengths = ", ".join(map(str, sorted(set(self.lengths.values()))))
-            raise BergError(
-                ErrorCode.INVALID, f"A value does not have the length of its column (bytes of the length {lengths})."
-            ) from e
+            raise wrong_length(sorted(set(self.lengths.values()))) from e
 
     def _fixed(self, field: Any) -> Any:
         """An Arrow field with all ``fixed`` ones in it of their length."""

@@ -1,15 +1,20 @@
-"""Rows to data files: a query streams through DuckDB into partitioned, rolled Parquet files with exact statistics."""
+"""Rows to data files: a query streams through DuckDB into partitioned, rolled files with exact statistics.
+
+DuckDB writes Parquet. Avro and ORC files are made of smaller Parquet files, which bring statistics along
+(conversion.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.partition_text import partition_path
 from bergsql.engine.duck import CHUNK_ROWS, duckdb, fetch_chunks, set_variables
 from bergsql.engine.sql.quoting import string_literal
+from bergsql.engine.table.conversion import Conversion
 from bergsql.engine.table.copy_sql import NULL_MARK, Rows, copy_statement, prepare_rows
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.exact_bounds import Bounds, read_bounds
@@ -115,7 +120,8 @@ class _Writer:
         self._settings = settings
         self._rows = rows
         self._statistics = StatisticsReader(rows.columns, settings)
-        self._transcoder = Transcoder.needed(metadata.schema, settings)
+        self._conversion = Conversion.needed(metadata, settings, rows.columns)
+        self._transcoder = None if self._conversion else Transcoder.needed(metadata.schema, settings)
         self._integers = PlainIntegers()
         self._files = FileList()
         self._count = 0
@@ -141,15 +147,43 @@ class _Writer:
         self._take_results()
 
     def _run(self, source: str, local: str) -> None:
-        codec = self._settings.codec if self._transcoder is None else INTERIM_CODEC
-        self._cursor.execute(copy_statement(self._rows, source, local, self._settings, codec))
+        if self._conversion is not None:
+            statement = copy_statement(self._rows, source, local, self._conversion.interim, INTERIM_CODEC, interim=True)
+        else:
+            codec = self._settings.codec if self._transcoder is None else INTERIM_CODEC
+            statement = copy_statement(self._rows, source, local, self._settings, codec)
+        self._cursor.execute(statement)
 
     def _take_results(self) -> None:
         """Place the files of the COPY that just ran, some at a time."""
         position = {d[0]: i for i, d in enumerate(self._cursor.description or ())}
         results = [_copied(row, position) for chunk in fetch_chunks(self._cursor) for row in chunk]
         for at in range(0, len(results), CHUNK_ROWS):
-            self._take([c for c in results[at : at + CHUNK_ROWS] if c.rows])
+            some = [c for c in results[at : at + CHUNK_ROWS] if c.rows]
+            if self._conversion is None:
+                self._take(some)
+            else:
+                self._convert(some, self._conversion)
+
+    def _convert(self, copied: Sequence[_Copied], conversion: Conversion) -> None:
+        """Make the files that are wanted of interim ones, and place them."""
+        bounds = self._missing_bounds(copied)
+        partitions: dict[tuple[str | None, ...], list[_Copied]] = {}
+        for c in copied:
+            partitions.setdefault(tuple(c.keys.values()), []).append(c)
+        for files in partitions.values():
+            at = 0
+            for made in conversion.convert([c.path for c in files]):
+                parts = files[at : at + made.parts]
+                at += made.parts
+                statistics = []
+                for c in parts:
+                    figures = self._statistics.read(c.statistics)
+                    if c.path in bounds:
+                        _complete(figures, bounds[c.path])
+                    statistics.append(figures)
+                whole = replace(parts[0], path=made.path, rows=sum(c.rows for c in parts))
+                self._place(whole, made.size, conversion.merged(statistics), None)
 
     def _take(self, copied: Sequence[_Copied]) -> None:
         offsets = self._split_offsets([c.path for c in copied if c.row_groups != 1])
@@ -167,7 +201,7 @@ class _Writer:
                 size = self._integers.restore(c.path, size)
             self._place(c, size, statistics, split_offsets)
 
-    def _place(self, c: _Copied, size: int, statistics: FileStatistics, split_offsets: tuple[int, ...]) -> None:
+    def _place(self, c: _Copied, size: int, statistics: FileStatistics, split_offsets: tuple[int, ...] | None) -> None:
         partition = tuple(
             None if key is None or (value := c.keys[key.column]) is None else key.decode(value)
             for key in self._rows.keys
@@ -180,6 +214,7 @@ class _Writer:
                 path,
                 c.rows,
                 size,
+                self._settings.file_format,
                 partition=partition,
                 spec_id=spec.spec_id,
                 column_sizes=statistics.column_sizes,

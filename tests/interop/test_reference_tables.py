@@ -27,7 +27,7 @@ LATER = {
     "v2_mor_update_merge": "position deletes",
     "v2_pos_deletes": "position deletes",
     "v3_deletion_vectors": "deletion vectors",
-    "all_types_avro": "Avro data files",
+    "all_types_avro": "position deletes",
     "changelog_groupby": "equality deletes",
     "composite_key": "equality deletes",
     "upsert_avro": "equality deletes",

@@ -296,6 +296,11 @@ def test_a_higher_level_makes_smaller_files(tables: Tables) -> None:
         ({"write.parquet.compression-level": "99"}, "compression-level"),
         ({"write.target-file-size-bytes": "big"}, "target-file-size"),
         ({"write.format.default": "cvs"}, "write.format.default"),
+        ({"write.format.default": "avro", "write.avro.compression-codec": "zlib"}, "write.avro.compression-codec"),
+        ({"write.format.default": "avro", "write.avro.compression-level": "10"}, "write.avro.compression-level"),
+        ({"write.format.default": "orc", "write.orc.compression-codec": "gzip"}, "write.orc.compression-codec"),
+        ({"write.format.default": "orc", "write.orc.compression-strategy": "fast"}, "write.orc.compression-strategy"),
+        ({"write.format.default": "orc", "write.orc.stripe-size-bytes": "0"}, "write.orc.stripe-size-bytes"),
         ({"write.metadata.metrics.default": "some"}, "metrics.default"),
     ],
 )
@@ -304,12 +309,6 @@ def test_properties_that_make_no_sense(tables: Tables, properties: dict[str, str
     with pytest.raises(BergError, match=message) as caught:
         tables.insert("SELECT 1")
     assert caught.value.code is ErrorCode.OPTION
-
-
-def test_other_formats_are_for_later(tables: Tables) -> None:
-    tables.create({"i": "int"}, (), {"write.format.default": "avro"})
-    with pytest.raises(BergError, match="Writing avro data files is not supported yet"):
-        tables.insert("SELECT 1")
 
 
 @pytest.mark.parametrize("by", [(), [("k", IDENTITY)]], ids=["unpartitioned", "partitioned"])

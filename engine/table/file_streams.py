@@ -1,0 +1,140 @@
+"""Data files that DuckDB cannot read itself, as streams that it can: Avro and ORC, through Arrow, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.lru import Lru
+from bergsql.engine.table.avro_schema import FIELD_ID
+from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Node
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bergsql.catalog.storage.base import Storage
+
+FORMATS = ("AVRO", "ORC")
+FILE_INDEX = "file_index"
+"""The column that tells from which of the stream's files a row is."""
+_MARK = "\u2206\u2206"
+"""Sets an error of ours apart in the text that DuckDB makes of it."""
+
+_columns: Lru[tuple[str, int], tuple[Node, ...]] = Lru(5_000)
+
+
+def stream_columns(storage: Storage, file_format: str, path: str, size: int) -> tuple[Node, ...]:
+    """The columns of the data file ``path`` of ``size`` bytes. Raises NOT_FOUND, IO or CORRUPT naming it."""
+    known = _columns.get((path, size))
+    if known is None:
+        known = tuple(_node(f) for f in _fields(storage, file_format, path))
+        _columns.put((path, size), known)
+    return known
+
+
+def _fields(storage: Storage, file_format: str, path: str) -> list[pa.Field]:
+    if file_format == "AVRO":
+        from bergsql.engine.table.avro_data import avro_columns
+
+        return avro_columns(storage, path)
+    from bergsql.engine.table.orc_data import orc_columns
+
+    return orc_columns(storage, path)
+
+
+def _batches(storage: Storage, file_format: str, path: str, columns: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    if file_format == "AVRO":
+        from bergsql.engine.table.avro_data import read_avro
+
+        return read_avro(storage, path, columns)
+    from bergsql.engine.table.orc_data import read_orc
+
+    return read_orc(storage, path, columns)
+
+
+def _node(f: pa.Field) -> Node:
+    """An Arrow field as the readers of columns see those of Parquet files."""
+    import pyarrow as pa
+
+    number = (f.metadata or {}).get(FIELD_ID)
+    field_id, t = None if number is None else int(number), f.type
+    if pa.types.is_struct(t):
+        return Node(f.name, field_id, "struct", tuple(_node(part) for part in t))
+    if pa.types.is_list(t):
+        return Node(f.name, field_id, "list", (_node(t.value_field),))
+    if pa.types.is_map(t):
+        return Node(f.name, field_id, "map", (_node(t.key_field), _node(t.item_field)))
+    physical = None
+    if pa.types.is_fixed_size_binary(t) and not pa.types.is_decimal(t):
+        physical = FIXED_LEN_BYTE_ARRAY
+    elif pa.types.is_binary(t) or pa.types.is_string(t):
+        physical = BYTE_ARRAY
+    utc = t.tz is not None if pa.types.is_timestamp(t) else None
+    return Node(f.name, field_id, "primitive", (), physical, pa.types.is_string(t), str(t), utc)
+
+
+@dataclass(frozen=True)
+class FileStream:
+    """Files of one schema, of which the columns at some positions are read, called ``c<position>``.
+
+    DuckDB asks for a stream, by Arrow's PyCapsule interface, each time that a query reads it.
+    """
+
+    storage: Storage
+    file_format: str
+    paths: tuple[str, ...]
+    columns: tuple[int, ...]
+
+    def schema(self) -> pa.Schema:
+        import pyarrow as pa
+
+        fields = _fields(self.storage, self.file_format, self.paths[0])
+        named = [fields[i].with_name(stream_name(i)).with_nullable(True) for i in self.columns]
+        return pa.schema([*named, pa.field(FILE_INDEX, pa.int64())])
+
+    def __arrow_c_schema__(self) -> Any:
+        with _told():
+            return self.schema().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
+
+        with _told():
+            schema = self.schema()
+        reader = pa.RecordBatchReader.from_batches(schema, self._read(schema))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        with _told():
+            for n, path in enumerate(self.paths):
+                for batch in _batches(self.storage, self.file_format, path, self.columns):
+                    index = pa.repeat(pa.scalar(n, pa.int64()), batch.num_rows)
+                    yield pa.RecordBatch.from_arrays([*batch.columns, index], schema=schema)
+
+
+def stream_name(position: int) -> str:
+    """What a stream calls the column of its files at ``position``."""
+    return f"c{position}"
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turns an error of ours into a text that :func:`stream_error` knows again."""
+    try:
+        yield
+    except BergError as error:
+        raise ValueError(f"{_MARK}{error.code}\t{error.message}\t{error.hint or ''}{_MARK}") from error
+
+
+def stream_error(text: str) -> BergError | None:
+    """The error of ours that ended a stream, from DuckDB's ``text`` of it."""
+    parts = text.split(_MARK)
+    if len(parts) < 3:
+        return None
+    code, message, hint = parts[1].split("\t")
+    return BergError(ErrorCode(code), message, hint=hint or None)

@@ -1,0 +1,180 @@
+"""ORC data files, through Arrow: Iceberg's attributes (spec, Appendix A "ORC") travel as metadata of Arrow's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.types import (
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    TimestampNsType,
+    TimestamptzNsType,
+    TimeType,
+    UUIDType,
+)
+from bergsql.engine.table.arrow_types import arrow_type
+from bergsql.engine.table.avro_schema import FIELD_ID
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bergsql.catalog.storage.base import Storage
+
+_BATCH_ROWS = 8192
+_ID, _REQUIRED = b"iceberg.id", b"iceberg.required"
+_BINARY, _LENGTH = b"iceberg.binary-type", b"iceberg.length"
+_LONG, _UNIT = b"iceberg.long-type", b"iceberg.timestamp-unit"
+_OUT_OF_RANGE = "out of range for nanosecond"
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+class OrcWriter:
+    """Writes the local file ``path``. ``codec`` is pyarrow's name, ``stripe_size`` bytes."""
+
+    def __init__(self, path: str, fields: Sequence[NestedField], codec: str, strategy: str, stripe_size: int) -> None:
+        import pyarrow as pa
+        from pyarrow import orc
+
+        self._schema = pa.schema([_orc_field(f) for f in fields])
+        self._file = pa.OSFile(path, "wb")
+        self._writer = orc.ORCWriter(
+            self._file,
+            compression=codec,
+            compression_strategy=strategy,
+            stripe_size=stripe_size,
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far: whole stripes."""
+        return int(self._file.tell())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows, of the types of arrow_types.py."""
+        import pyarrow as pa
+
+        columns = [column.cast(f.type) for column, f in zip(batch.columns, self._schema, strict=True)]
+        self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file, of which nothing is wanted any more."""
+        self._file.close()
+
+
+def _orc_field(f: NestedField) -> pa.Field:
+    import pyarrow as pa
+
+    attributes = {_ID: str(f.field_id), _REQUIRED: "true" if f.required else "false"}
+    match f.type:
+        case UUIDType():
+            attributes[_BINARY] = "UUID"
+        case FixedType(length=length):
+            attributes |= {_BINARY: "FIXED", _LENGTH: str(length)}
+        case TimeType():
+            attributes[_LONG] = "TIME"
+        case TimestampNsType() | TimestamptzNsType():
+            attributes[_UNIT] = "NANOS"
+    return pa.field(f.name, _orc_type(f.type), metadata=attributes)
+
+
+def _orc_type(t: IcebergType) -> pa.DataType:
+    import pyarrow as pa
+
+    match t:
+        case UUIDType() | FixedType():
+            return pa.binary()
+        case TimeType():
+            return pa.int64()
+        case StructType(fields=fields):
+            return pa.struct([_orc_field(f) for f in fields])
+        case ListType():
+            return pa.list_(_orc_field(t.element_field))
+        case MapType():
+            return pa.map_(_orc_field(t.key_field).with_nullable(False), _orc_field(t.value_field))
+    return arrow_type(t)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def orc_columns(storage: Storage, path: str) -> list[pa.Field]:
+    """The columns of a file, with their field ids. CORRUPT when it is damaged."""
+    import pyarrow as pa
+    from pyarrow import orc
+
+    try:
+        return [_read_field(f) for f in orc.ORCFile(storage.readable_path(path)).schema]
+    except (MemoryError, pa.ArrowCancelled):
+        raise
+    except (OSError, ValueError, pa.ArrowException) as e:
+        raise _damaged(path) from e
+
+
+def read_orc(storage: Storage, path: str, columns: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, of some of its columns: their positions, ascending. CORRUPT when it is damaged."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    try:
+        fields = orc_columns(storage, path)
+        wanted = pa.schema([fields[i] for i in columns])
+        source = dataset.dataset(storage.readable_path(path), format="orc")
+        names = [f.name for f in wanted]
+        scanner = source.scanner(
+            columns={name: dataset.field(name) for name in names},
+            batch_size=_BATCH_ROWS,
+            use_threads=False,
+            batch_readahead=1,
+            fragment_readahead=1,
+        )
+        for batch in scanner.to_batches():
+            arrays = [column.cast(f.type, safe=False) for column, f in zip(batch.columns, wanted, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
+    except (MemoryError, pa.ArrowCancelled):
+        raise
+    except (OSError, ValueError, pa.ArrowException) as e:
+        if _OUT_OF_RANGE in str(e):
+            raise BergError(
+                ErrorCode.UNSUPPORTED,
+                f"A timestamp before 1677 or after 2262 in an ORC file ({path}) is not supported yet.",
+                hint="Parquet and Avro files may hold it.",
+            ) from e
+        raise _damaged(path) from e
+
+
+def _damaged(path: str) -> BergError:
+    return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged or not an ORC file.")
+
+
+def _read_field(f: pa.Field) -> pa.Field:
+    import pyarrow as pa
+
+    told: dict[bytes, bytes] = f.metadata or {}
+    t = f.type
+    if pa.types.is_timestamp(t) and told.get(_UNIT) != b"NANOS":
+        t = pa.timestamp("us", t.tz)
+    elif told.get(_LONG) == b"TIME":
+        t = pa.time64("us")
+    elif told.get(_BINARY) == b"UUID":
+        t = pa.binary(16)
+    elif pa.types.is_struct(t):
+        t = pa.struct([_read_field(part) for part in t])
+    elif pa.types.is_list(t):
+        t = pa.list_(_read_field(t.value_field))
+    elif pa.types.is_map(t):
+        t = pa.map_(_read_field(t.key_field), _read_field(t.item_field))
+    metadata: Any = {FIELD_ID: told[_ID]} if _ID in told else None
+    return pa.field(f.name, t, metadata=metadata, nullable=f.nullable)
