@@ -169,7 +169,7 @@ class _Writer:
         """Make the files that are wanted of interim ones, and place them."""
         bounds = self._missing_bounds(copied)
         partitions: dict[tuple[str | None, ...], list[_Copied]] = {}
-        for c in copied:
+        for c in sorted(copied, key=lambda c: (len(c.path), c.path)):  # by their numbers: rows may be in order
             partitions.setdefault(tuple(c.keys.values()), []).append(c)
         for files in partitions.values():
             at = 0

@@ -17,7 +17,9 @@ from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.changes import AddSchema, SetCurrentSchema, SetProperties
 from bergsql.catalog.metadata.evolve import add_column, change_type, drop_column, rename_column
+from bergsql.catalog.metadata.new_table import new_table_metadata
 from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, SortField, SortOrder
 from bergsql.catalog.metadata.transforms import IDENTITY, bucket
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
@@ -221,6 +223,21 @@ def test_files_are_rolled_at_the_target_size(tables: Tables, by: Any, file_forma
         assert f.value_counts[4] == f.record_count == len(i)
         assert f.null_counts[4] == sum(v is None for v in n)
         assert f.nan_counts[4] == sum(v is not None and v != v for v in n)
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_rows_are_in_the_tables_order(tables: Tables, file_format: str) -> None:
+    properties = {"write.target-file-size-bytes": "1000000", "write.format.default": file_format}
+    unsorted = tables.metadata({"i": "long", "v": "double"}, (), properties)
+    order = SortOrder(1, (SortField(IDENTITY, 1, DESC, NULLS_LAST),))
+    metadata = new_table_metadata(unsorted.schema, unsorted.spec, order, unsorted.location, properties)
+    tables.catalog.create_table(tables.ident("t"), metadata)
+    tables.insert("SELECT hash(i) % 1000000, random() FROM range(300000) t(i)")
+    assert len(tables.files()) > 1
+    for f in tables.files():
+        values = pa_rows(f)["i"].to_pylist()
+        assert values == sorted(values, reverse=True)
+        assert f.sort_order_id == 1
 
 
 def pa_rows(file: DataFile) -> pa.Table:
