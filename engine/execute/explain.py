@@ -37,13 +37,18 @@ def explain(session: Session, statement: st.Explain) -> Result:
         raise BergError(
             ErrorCode.INVALID,
             "EXPLAIN CODEGEN shows generated Java code, and bergsql generates none.",
+            span=statement.span,
             hint="EXPLAIN EXTENDED shows how DuckDB runs the query.",
         )
-    explained = _explained(session, statement.statement)
+    try:
+        explained = _explained(session, statement.statement)
+    except BergError as error:
+        raise error.at(statement.span) from None
     if "ANALYZE" in details and explained.sink is not None:
         raise BergError(
             ErrorCode.INVALID,
             "EXPLAIN ANALYZE runs the statement: only a query can be looked at so.",
+            span=statement.span,
             hint="EXPLAIN EXTENDED shows the plan without running it.",
         )
     lines = _plan_lines(explained, details)

@@ -141,8 +141,12 @@ def _named(
     else:
         span = database.span
         catalog, namespace = database_name(session, database.parts, span)
+        catalog_alone = session.flavour is Flavour.SPARK and len(database.parts) == 1
+        if catalog_alone and session.has_catalog(database.parts[0]) and not catalog.namespace_exists(namespace):
+            catalog, namespace = session.catalog(database.parts[0], span), ()  # what is in no database
     require_database(catalog, namespace, span)
-    names = like(pattern, [ident.name for ident in catalog.list_tables(namespace)], session.flavour)
+    held = catalog.list_tables(namespace) if namespace or catalog.namespace_exists(()) else []
+    names = like(pattern, [ident.name for ident in held], session.flavour)
     temporary = temporaries_in(session, catalog.name, namespace)
     shown = like(pattern, {f.parts[-1] for f in temporary}, session.flavour)
     return catalog, namespace, names, [f for f in temporary if f.parts[-1] in shown]

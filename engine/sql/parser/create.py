@@ -72,18 +72,21 @@ def _database(cursor: Cursor) -> CreateDatabase:
     name = cursor.name("the name of the database")
     comment = location = None
     properties: tuple[Option, ...] = ()
-    while True:
-        if cursor.accept("COMMENT"):
+    seen: set[str] = set()
+    while not cursor.ends():
+        clause = cursor.token
+        word = cursor.expect_any("COMMENT", "LOCATION", "WITH")
+        if word in seen:
+            raise cursor.error(f"{word} is given twice.", clause.span)
+        seen.add(word)
+        if word == "COMMENT":
             comment = cursor.string()
-        elif cursor.accept("LOCATION"):
+        elif word == "LOCATION":
             location = cursor.string("a path in quotes")
-        elif cursor.accept("WITH"):
-            cursor.accept_any("DBPROPERTIES", "PROPERTIES")
-            properties += cursor.options()
-        elif cursor.ends():
-            return CreateDatabase(name, if_not_exists, comment, location, properties)
         else:
-            raise cursor.expected(("COMMENT", "LOCATION", "WITH"))
+            cursor.accept_any("DBPROPERTIES", "PROPERTIES")
+            properties = cursor.options()
+    return CreateDatabase(name, if_not_exists, comment, location, properties)
 
 
 def _function(cursor: Cursor) -> None:

@@ -32,4 +32,5 @@ def explain(cursor: Cursor) -> Statement:
         raise cursor.refused("EXPLAIN STATEMENT SET", start)
     if cursor.at_end:
         raise cursor.expected((*_MODES, *_DETAILS), "a statement")
-    return Explain(statement_at(cursor, whole=False), mode)
+    begin = cursor.token.start
+    return Explain(statement_at(cursor, whole=False), mode, cursor.span_from(begin))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bergsql.catalog.errors import Span
 from bergsql.engine.sql.statements.base import Statement
 
 
@@ -13,3 +14,5 @@ class Explain(Statement):
 
     statement: Statement
     mode: str = ""
+    span: Span | None = None
+    """That of the statement."""
