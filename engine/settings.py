@@ -56,6 +56,13 @@ SETTINGS: tuple[Setting, ...] = (
         values=("tableau", "table", "changelog"),
     ),
     _setting(
+        "sql-client.execution.max-table-result.rows",
+        "int",
+        "100000",
+        "How many rows the result modes table and changelog read and show.",
+        flavour="flink",
+    ),
+    _setting(
         "table.local-time-zone",
         "zone",
         "default",

@@ -142,6 +142,10 @@ class Runner:
         self.screen.out.flush()
 
     def _draw(self, result: Result, view: View) -> None:
+        mode = self.session.setting("sql-client.execution.result-mode")
+        if self.at_prompt and mode != "tableau" and result.kind is ResultKind.ROWS and self.screen.out.isatty():
+            self._show_screen(result, view, changelog=mode == "changelog")
+            return
         format_ = FORMATS[self.session.setting("shell.format") or self._default_format]
         if format_.one_result and result.kind is not ResultKind.ROWS:
             # The file is for the rows of a query; what SHOW or SET say is for the person.
@@ -150,6 +154,24 @@ class Runner:
         if format_.binary:
             self._check_binary(format_)
         layout(format_.name)(result, self.screen.out, view)
+
+    def _show_screen(self, result: Result, view: View, *, changelog: bool) -> None:
+        """Show a result in a screen of its own.
+
+        :raises BergError: OPTION for the changelog of what is said to be a batch, as Flink's client has it.
+        """
+        if changelog and self.session.setting("execution.runtime-mode") == "batch":
+            raise BergError(
+                ErrorCode.OPTION,
+                "The result of a batch query can only be shown in table or tableau mode.",
+                hint="SET 'sql-client.execution.result-mode' = 'table';",
+            )
+        from bergsql.shell.render.layout import footer
+        from bergsql.shell.result_view import show_view
+
+        most = self.session.settings.number("sql-client.execution.max-table-result.rows")
+        rows = show_view(result, view, changelog=changelog, most=most)
+        self.screen.out.write(footer(rows, view))
 
     def _check_binary(self, format_: Format) -> None:
         """Refuse to write what a terminal cannot show, and a second result into a file that can hold one.
