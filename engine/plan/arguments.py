@@ -39,6 +39,7 @@ _WORDS = {
     "l": "a whole number",
     "d": "a number",
     "n": "a number",
+    "N": "a number",
     "I": "a whole number",
     "b": "a condition",
     "x": "bytes",
@@ -53,6 +54,7 @@ _WORDS = {
 }
 _KEPT: dict[str, frozenset[Kind]] = {
     "n": NUMBERS,
+    "N": NUMBERS | INTERVALS,
     "I": frozenset(INTEGERS),
     "o": TEXTS | BINARIES,
     "h": TEXTS | BINARIES,
@@ -66,6 +68,7 @@ _KEPT: dict[str, frozenset[Kind]] = {
 
 _OF_NULL = {
     "n": DOUBLE,
+    "N": DOUBLE,
     "I": BIGINT,
     "o": STRING,
     "h": STRING,
@@ -165,7 +168,7 @@ def _target(code: str, kind: Kind, context: Context) -> DataType | None:
     if code in _OF_NULL:
         if kind is Kind.NULL:
             return _OF_NULL[code]
-        if code == "n":
+        if code in "nN":
             return DOUBLE if kind in TEXTS and context.spark else None
         if code == "h" and kind in NUMBERS:
             return BIGINT if kind in INTEGERS or context.spark else None

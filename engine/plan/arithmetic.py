@@ -232,4 +232,4 @@ def bind_bit_not(node: exp.Expr, context: Context) -> Bound:
     operand = bind(node.this, context)
     if operand.type.kind not in INTEGERS:
         raise type_error(f"'~' does not work on {type_text(operand.type, context.flavour)}.", span_of(node))
-    return Bound.of(f"(~ {operand.sql})", operand.type, f"(~ {operand.text})", operand)
+    return Bound.of(f"(~ {operand.sql})", operand.type, f"~{operand.text}", operand)

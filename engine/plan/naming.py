@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 _UPPER = frozenset(
     "regexp_like ceil floor rank dense_rank percent_rank sqrt cbrt exp expm1 log log10 log2 power signum degrees "
-    "radians sin cos tan cot asin acos atan atan2 sinh cosh tanh pi e".split()
+    "radians sin cos tan cot asin acos atan atan2 sinh cosh tanh pi e asinh acosh atanh hypot log1p csc sec".split()
 )
 _PATTERN = "yyyy-MM-dd HH:mm:ss"
 _DEFAULTS = {
@@ -31,7 +31,7 @@ _DEFAULTS = {
 """Arguments that Spark writes out when they are left out."""
 
 
-_SHOWN = {"curdate": "current_date", "array_agg": "collect_list"}
+_SHOWN = {"curdate": "current_date", "array_agg": "collect_list", "random": "rand"}
 """Names that Spark writes as others."""
 
 

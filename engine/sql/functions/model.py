@@ -6,6 +6,7 @@
 ``t``  text (other atomic types are written out)
 ``i``  INT          ``l``  BIGINT          ``d``  DOUBLE          ``b``  BOOLEAN          ``x``  bytes
 ``n``  any number (Spark reads text as DOUBLE)            ``I``  any integer
+``N``  any number or an interval
 ``D``  DATE         ``S``  a timestamp of either kind (dates and text become one)
 ``a``  anything     ``c``  anything; all ``c`` arguments take their common type
 ``o``  text or bytes                  ``h``  an integer, text or bytes

@@ -14,7 +14,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import bounded
 from bergsql.engine.plan.sql_text import let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar
-from bergsql.engine.sql.types import BIGINT, BYTES, DOUBLE, FLOATS, INT, INTEGERS, NUMBERS, STRING, DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BYTES, DOUBLE, FLOATS, INTEGERS, INTERVALS, NUMBERS, STRING, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
@@ -25,6 +25,8 @@ _EXACT_DIGITS, _EXACT_SCALE = range(-12, 9), 25
 
 def _abs(arguments: list[Bound], context: Context) -> str:
     a = arguments[0]
+    if a.type.kind in INTERVALS:
+        return let(a.sql, lambda x: f"CASE WHEN {x} < -{x} THEN -{x} ELSE {x} END")
     if a.type.kind in INTEGERS:  # the smallest integer has no positive: Java leaves it as it is
         return f"coalesce(TRY(abs({a.sql})), {a.sql})" if not a.volatile else f"abs({a.sql})"
     return f"abs({a.sql})"
@@ -37,7 +39,7 @@ def _round(word: str) -> Callable[[list[Bound], Context], Bound]:
     def made(arguments: list[Bound], context: Context) -> Bound:
         a = arguments[0]
         digits = arguments[1].constant if len(arguments) > 1 else 0
-        if not isinstance(digits, int):
+        if not isinstance(digits, int) or isinstance(digits, bool):
             raise not_supported(f"{word.upper()} to a number of digits that is not a literal")
         text = f"{word}({a.text}, {digits})" if context.spark else ""
         if a.type.kind in FLOATS:
@@ -72,18 +74,6 @@ def _round_double(duck: str, x: str, digits: int) -> str:
     return f"({rounded} + 0)"
 
 
-def _shifted_type(arguments: Sequence[Bound]) -> DataType:
-    return BIGINT if arguments[0].type.kind is Kind.BIGINT else INT
-
-
-def _shiftleft(arguments: list[Bound], context: Context) -> str:
-    """The low bits stay; only the low bits of the number of places count."""
-    kind = _shifted_type(arguments).kind
-    wide = "HUGEINT" if kind is Kind.BIGINT else "BIGINT"
-    factor = f"(CAST(1 AS {wide}) << ({arguments[1].sql} & {integers.BITS[kind] - 1}))"
-    return integers.wrapped(f"(CAST({arguments[0].sql} AS {wide}) * {factor})", kind)
-
-
 def _rounded_type(type_: DataType, digits: int) -> DataType:
     precision, scale = type_.precision or 38, type_.scale or 0
     if digits >= scale:
@@ -100,8 +90,8 @@ def _floor(word: str) -> Callable[[list[Bound], Context], Bound]:
         if len(arguments) > 1:
             from bergsql.engine.sql.functions.times import floor_to_unit
 
-            if a.type.kind in NUMBERS:
-                raise not_supported(f"{word.upper()} to a number of digits")
+            if a.type.kind in NUMBERS or (context.spark and not isinstance(arguments[1].constant, str)):
+                return _cut_to_digits(word, arguments, context)
             return floor_to_unit(word, arguments, context)
         from bergsql.engine.plan.arguments import fit_arguments
 
@@ -122,6 +112,51 @@ def _floor(word: str) -> Callable[[list[Bound], Context], Bound]:
         return Bound(convert_sql(f"{word}({a.sql})", DOUBLE, BIGINT, context), BIGINT, "", a.nullable)
 
     return made
+
+
+def _cut_to_digits(word: str, arguments: list[Bound], context: Context) -> Bound:
+    """CEIL, FLOOR and Flink's TRUNCATE to a number of digits behind the point, or before it; exact, as a decimal."""
+    from bergsql.engine.plan.arguments import fit_arguments
+    from bergsql.engine.plan.casts import coerce
+
+    (a,) = fit_arguments("n", word, arguments[:1], context, None)
+    digits = arguments[1].constant if len(arguments) > 1 else 0
+    if not isinstance(digits, int) or isinstance(digits, bool):
+        raise not_supported(f"{word.upper()} to a number of digits that is not a literal")
+    if a.type.kind in INTEGERS:
+        source = DataType(Kind.DECIMAL, {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INT: 10}.get(a.type.kind, 20), 0)
+    else:
+        source = DataType(Kind.DECIMAL, 30, 15) if a.type.kind in FLOATS else a.type
+    precision, scale = source.precision or 38, source.scale or 0
+    kept = min(max(digits, 0), scale)
+    least = precision - scale + 1
+    type_ = DataType(Kind.DECIMAL, min(max(least, 1 - digits) if digits < 0 else least + kept, 38), kept)
+    name = f"DECIMAL(38,{max(scale, kept)})"
+    exact = coerce(a, source, context).sql
+    unit = f"CAST('{'1' + '0' * -digits if digits <= 0 else '0.' + '0' * (digits - 1) + '1'}' AS {name})"
+
+    def made(x: str) -> str:
+        near = f"CAST(round({x}, {digits}) AS {name})"
+        if word == "floor":
+            return f"CASE WHEN {near} > {x} THEN {near} - {unit} ELSE {near} END"
+        if word == "ceil":
+            return f"CASE WHEN {near} < {x} THEN {near} + {unit} ELSE {near} END"
+        return f"CASE WHEN abs({near}) > abs({x}) THEN {near} - sign({x}) * {unit} ELSE {near} END"
+
+    sql = exact if digits >= scale else let(f"CAST({exact} AS {name})", made)
+    text = f"{word}({a.text}, {digits})"
+    return Bound(f"CAST({sql} AS DECIMAL({type_.precision},{type_.scale}))", type_, text, a.nullable)
+
+
+def _truncate(arguments: list[Bound], context: Context) -> Bound:
+    """Flink's TRUNCATE: the type stays, but for a decimal, which keeps the digits that are left."""
+    from bergsql.engine.plan.casts import convert_sql
+
+    a = arguments[0]
+    cut = _cut_to_digits("truncate", arguments, context)
+    if a.type.kind is Kind.DECIMAL:
+        return cut
+    return Bound(convert_sql(cut.sql, cut.type, a.type, context), a.type, "", a.nullable)
 
 
 def _domain(duck: str, valid: str) -> str:
@@ -195,24 +230,94 @@ def _sign_type(arguments: Sequence[Bound]) -> DataType:
     return DOUBLE if arguments[0].type.kind not in FLOATS else arguments[0].type
 
 
-def _random(arguments: list[Bound], context: Context) -> str:
-    if arguments:
-        raise not_supported("RAND with a seed", None, "RAND() gives other numbers each time.")
-    return "random()"
+def _sign(arguments: list[Bound], context: Context) -> str:
+    """NaN and the zeros are their own sign."""
+    a = arguments[0]
+    if a.type.kind in INTERVALS:
+        return let(
+            a.sql,
+            lambda x: f"CAST(CASE WHEN {x} > -{x} THEN 1 WHEN {x} < -{x} THEN -1 WHEN {x} = -{x} THEN 0 END AS DOUBLE)",
+        )
+    if a.type.kind not in FLOATS:
+        return f"CAST(sign({a.sql}) AS DOUBLE)"
+    name = "DOUBLE" if a.type.kind is Kind.DOUBLE else "FLOAT"
+    return let(
+        a.sql,
+        lambda x: f"CAST(CASE WHEN isnan({x}) OR {x} = 0 THEN {x} WHEN {x} > 0 THEN 1 ELSE sign({x}) END AS {name})",
+    )
+
+
+def _hypot(arguments: list[Bound], context: Context) -> str:
+    """Without overflow on the way: both are scaled by the same power of two."""
+
+    def made(both: list[str]) -> str:
+        x, y = both
+        large = f"abs({x}) > 1e150 OR abs({y}) > 1e150"
+        power = 2.0**600
+        scaled = f"sqrt(({x} / {power}) * ({x} / {power}) + ({y} / {power}) * ({y} / {power})) * {power}"
+        finite = f"CASE WHEN {large} THEN {scaled} ELSE sqrt({x} * {x} + {y} * {y}) END"
+        return f"CASE WHEN isinf({x}) OR isinf({y}) THEN CAST('inf' AS DOUBLE) ELSE {finite} END"
+
+    return let_all([a.sql for a in arguments], made)
+
+
+def _log1p(x: str) -> str:
+    """Exact near 0, where 1 + x has lost digits."""
+    return let(
+        f"(1 + {x})",
+        lambda u: f"CASE WHEN {u} = 1 THEN {x} WHEN isinf({u}) THEN {u} ELSE ln({u}) * {x} / ({u} - 1) END",
+    )
+
+
+def _expm1(arguments: list[Bound], context: Context) -> str:
+    def made(both: list[str]) -> str:
+        x, u = both
+        near = f"({u} - 1) * {x} / ln({u})"
+        return f"CASE WHEN abs({x}) > 1 THEN {u} - 1 WHEN {u} = 1 THEN {x} ELSE {near} END"
+
+    x = arguments[0].sql
+    return let_all([x, f"exp({x})"], made)
+
+
+def _inverse_hyperbolic(name: str) -> Callable[[list[Bound], Context], str]:
+    """By the formulas that Spark computes them with, NaN outside of the domain."""
+    nan = "CAST('NaN' AS DOUBLE)"
+
+    def made(x: str) -> str:
+        if name == "asinh":
+            large = f"CASE WHEN {x} > 0 THEN ln(2) + ln({x}) ELSE -(ln(2) + ln(-{x})) END"
+            near = f"ln({x} + sqrt({x} * {x} + 1))"
+            return f"CASE WHEN isinf({x}) OR isnan({x}) THEN {x} WHEN abs({x}) > 1e6 THEN {large} ELSE {near} END"
+        if name == "acosh":
+            return f"CASE WHEN {x} >= 1 THEN ln({x} + sqrt({x} * {x} - 1)) WHEN {x} IS NOT NULL THEN {nan} END"
+        inside = f"0.5 * ({_log1p(x)} - {_log1p(f'(-{x})')})"
+        edge = f"CASE WHEN {x} = 1 THEN CAST('inf' AS DOUBLE) WHEN {x} = -1 THEN CAST('-inf' AS DOUBLE) ELSE {nan} END"
+        return f"CASE WHEN abs({x}) < 1 THEN {inside} WHEN {x} IS NOT NULL THEN {edge} END"
+
+    return lambda arguments, context: let(arguments[0].sql, made)
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Scalar("abs", "fs", "n", 0, _abs),
+    Scalar("abs", "fs", "N", 0, _abs),
     Scalar("round", "fs", "ni?", 0, _round("round")),
     Scalar("bround", "s", "ni?", 0, _round("bround")),
-    Scalar("floor", "fs", "at?", 0, _floor("floor")),
-    Scalar("ceil ceiling", "fs", "at?", 0, _floor("ceil")),
-    Scalar("mod", "fs", "nn", 0, _mod),
-    Scalar("pmod", "s", "nn", 0, _pmod),
+    Scalar("floor", "fs", "aa?", 0, _floor("floor")),
+    Scalar("ceil ceiling", "fs", "aa?", 0, _floor("ceil")),
+    Scalar("mod", "fs", "aa", 0, _mod),
+    Scalar("pmod", "s", "aa", 0, _pmod),
     Scalar("sqrt", "fs", "d", DOUBLE, _domain("sqrt({0})", "{0} >= 0")),
     Scalar("cbrt", "s", "d", DOUBLE, _cbrt),
     Scalar("exp", "fs", "d", DOUBLE, "exp({0})"),
-    Scalar("expm1", "s", "d", DOUBLE, "(exp({0}) - 1)"),
+    Scalar("expm1", "s", "d", DOUBLE, _expm1),
+    Scalar("log1p", "s", "d", DOUBLE, lambda a, c: f"CASE WHEN {a[0].sql} > -1 THEN {let(a[0].sql, _log1p)} END"),
+    Scalar("hypot", "s", "dd", DOUBLE, _hypot),
+    Scalar("rint", "s", "d", DOUBLE, "round_even({0}, 0)"),
+    Scalar("csc", "s", "d", DOUBLE, "(1 / sin({0}))"),
+    Scalar("sec", "s", "d", DOUBLE, "(1 / cos({0}))"),
+    Scalar("asinh", "s", "d", DOUBLE, _inverse_hyperbolic("asinh")),
+    Scalar("acosh", "s", "d", DOUBLE, _inverse_hyperbolic("acosh")),
+    Scalar("atanh", "s", "d", DOUBLE, _inverse_hyperbolic("atanh")),
+    Scalar("truncate", "f", "ni?", 0, _truncate),
     Scalar("ln", "fs", "d", DOUBLE, _log("ln")),
     Scalar("log", "fs", "dd?", DOUBLE, _log("ln")),
     Scalar("log10", "fs", "d", DOUBLE, _log("log10")),
@@ -233,13 +338,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("radians", "fs", "d", DOUBLE, "radians({0})"),
     Scalar("pi", "fs", "", DOUBLE, "pi()"),
     Scalar("e", "fs", "", DOUBLE, "exp(CAST(1 AS DOUBLE))"),
-    Scalar("sign", "fs", "n", _sign_type, "CAST(sign({0}) AS DOUBLE)"),
-    Scalar("signum", "s", "d", DOUBLE, "CAST(sign({0}) AS DOUBLE)"),
-    Scalar("rand random", "fs", "l?", DOUBLE, _random, volatile=True),
+    Scalar("sign", "fs", "N", _sign_type, _sign),
+    Scalar("signum", "s", "N", _sign_type, _sign),
     Scalar("hex", "fs", "h", STRING, "hex({0})"),
     Scalar("unhex", "fs", "t", BYTES, "TRY(unhex({0}))"),
-    Scalar("bin", "fs", "l", STRING, "bin({0})"),
     Scalar("factorial", "s", "i", BIGINT, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"),
-    Scalar("shiftleft", "s", "Ii", _shifted_type, _shiftleft),
     Scalar("width_bucket", "s", "dddl", BIGINT, _width_bucket),
 )

@@ -14,10 +14,16 @@ SUBJECTS = {
         isnull least nanvl nullif nvl nvl2 smallint string timestamp tinyint typeof
     """,
     "numeric": """
-        abs acos asin atan atan2 bin bround cbrt ceil ceiling cos cosh cot degrees e exp expm1 factorial
-        floor hex ln log log10 log2 mod pi pmod pow power radians rand random round shiftleft sign signum
-        sin sinh sqrt tan tanh unhex width_bucket
+        abs acos acosh asin asinh atan atan2 atanh bround cbrt ceil ceiling cos cosh cot csc degrees e exp
+        expm1 factorial floor hex hypot ln log log10 log1p log2 mod pi pmod pow power radians rint round sec
+        sign signum sin sinh sqrt tan tanh truncate unhex width_bucket
     """,
+    "bits": """
+        bin bit_count bit_get bitmap_bit_position bitmap_bucket_number bitmap_count conv getbit shiftleft
+        shiftright shiftrightunsigned
+    """,
+    "trying": "negative positive try_add try_divide try_mod try_multiply try_subtract",
+    "randoms": "rand rand_integer randn random uniform",
     "strings": """
         ascii bit_length btrim char char_length character_length charindex chr concat concat_ws contains endswith
         from_base64 initcap instr lcase left len length locate lower lpad ltrim md5 octet_length overlay position
