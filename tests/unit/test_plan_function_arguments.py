@@ -196,7 +196,7 @@ SPAN_CASES: list[tuple[Flavour, str, ErrorCode, str, str, str]] = [
     (FLINK, "SELECT 1 + ABS(TRUE)", ErrorCode.TYPE, "ABS", "ABS takes a number, not BOOLEAN.", ""),
     (FLINK, "SELECT EXTRACT(FOO FROM CURRENT_DATE)", ErrorCode.INVALID, "FOO", "no unit FOO", ""),
     (FLINK, "SELECT 1 << 2", ErrorCode.UNSUPPORTED, "1 << 2", "expression << is", ""),
-    (FLINK, "SELECT JSON_VALUE('{}', '$.a')", ErrorCode.UNSUPPORTED, "JSON_VALUE", "The function JSON_VALUE is not", ""),
+    (FLINK, "SELECT PARSE_JSON('{}')", ErrorCode.UNSUPPORTED, "PARSE_JSON", "The function PARSE_JSON is not", ""),
     (SPARK, "SELECT collect_lst(1)", ErrorCode.NOT_FOUND, "collect_lst", "no function", "Did you mean 'collect_list'?"),
     (SPARK, "SELECT EXISTS(TRUE)", ErrorCode.SYNTAX, "SELECT EXISTS(TRUE)", "A query must stand here", ""),
     (SPARK, "SELECT named_struct('a', 1, 'A', 2)", ErrorCode.UNSUPPORTED, "SELECT named", "two fields named 'A'", ""),
