@@ -39,6 +39,14 @@ FORMS: tuple[Form, ...] = (
     ),
     Form(
         "catalogs",
+        "ALTER CATALOG",
+        "Change a catalog's options, which are checked before the old ones go, or its comment.",
+        "ALTER CATALOG name {SET ('key'='value', …) | RESET ('key', …) | COMMENT 'text'}",
+        "ALTER CATALOG lake SET ('default-database'='sales');",
+        _CATALOG,
+    ),
+    Form(
+        "catalogs",
         "DROP CATALOG",
         "Forget a catalog; its tables stay.",
         "DROP CATALOG [IF EXISTS] name",
@@ -49,7 +57,7 @@ FORMS: tuple[Form, ...] = (
         "catalogs",
         "USE CATALOG",
         "Make a catalog the current one, with its default database.",
-        "USE CATALOG name",
+        "{USE | SET} CATALOG name",
         "USE CATALOG lake;",
         _CATALOG,
     ),
@@ -57,7 +65,7 @@ FORMS: tuple[Form, ...] = (
         "catalogs",
         "SHOW CATALOGS",
         "List the catalogs, or tell which is the current one.",
-        "SHOW CATALOGS [LIKE 'pattern']\nSHOW CURRENT CATALOG",
+        "SHOW CATALOGS [[NOT] {LIKE | ILIKE} 'pattern']\nSHOW CURRENT CATALOG",
         "SHOW CATALOGS;",
     ),
     Form(
@@ -68,13 +76,39 @@ FORMS: tuple[Form, ...] = (
         "SHOW CREATE CATALOG lake;",
         _CATALOG,
     ),
+    Form(
+        "catalogs",
+        "DESCRIBE CATALOG",
+        "A catalog's type and comment; with EXTENDED its options, secrets masked.",
+        "{DESCRIBE | DESC} CATALOG [EXTENDED] name",
+        "DESCRIBE CATALOG EXTENDED lake;",
+        _CATALOG,
+    ),
     # --- databases ---
     Form(
         "databases",
         "CREATE DATABASE",
         "Make a database (a namespace).",
-        "CREATE {DATABASE | NAMESPACE | SCHEMA} [IF NOT EXISTS] [catalog.]name",
-        "CREATE DATABASE IF NOT EXISTS sales;",
+        "CREATE {DATABASE | NAMESPACE | SCHEMA} [IF NOT EXISTS] [catalog.]name\n"
+        "  [COMMENT 'text'] [WITH [DBPROPERTIES] ('key'='value', …)]",
+        "CREATE DATABASE IF NOT EXISTS sales COMMENT 'what was sold';",
+    ),
+    Form(
+        "databases",
+        "ALTER DATABASE",
+        "Change a database's properties, where its catalog keeps some.",
+        "ALTER {DATABASE | NAMESPACE | SCHEMA} [IF EXISTS] name SET [DBPROPERTIES] ('key'='value', …)\n"
+        "ALTER {DATABASE | NAMESPACE | SCHEMA} [IF EXISTS] name UNSET DBPROPERTIES [IF EXISTS] ('key', …)",
+        "ALTER DATABASE sales SET ('team'='north');",
+        "CREATE DATABASE sales;",
+    ),
+    Form(
+        "databases",
+        "DESCRIBE DATABASE",
+        "A database's comment and place; with EXTENDED its properties. SHOW CREATE prints the statement that makes it.",
+        "{DESCRIBE | DESC} {DATABASE | NAMESPACE | SCHEMA} [EXTENDED] name\nSHOW CREATE DATABASE name",
+        "DESCRIBE DATABASE EXTENDED sales;",
+        "CREATE DATABASE sales;",
     ),
     Form(
         "databases",
@@ -96,7 +130,8 @@ FORMS: tuple[Form, ...] = (
         "databases",
         "SHOW DATABASES",
         "List the databases of the current catalog, or tell which is the current one.",
-        "SHOW {DATABASES | NAMESPACES | SCHEMAS} [LIKE 'pattern']\nSHOW CURRENT DATABASE",
+        "SHOW {DATABASES | NAMESPACES | SCHEMAS} [{FROM | IN} catalog] [[NOT] {LIKE | ILIKE} 'pattern']\n"
+        "SHOW CURRENT {DATABASE | NAMESPACE}",
         "SHOW DATABASES;",
     ),
     # --- tables ---
@@ -138,11 +173,53 @@ FORMS: tuple[Form, ...] = (
         "tables",
         "SHOW TABLES",
         "List the tables and views of a database.",
-        "SHOW TABLES [{FROM | IN} database] [LIKE 'pattern']",
+        "SHOW TABLES [{FROM | IN} database] [[NOT] {LIKE | ILIKE} 'pattern']\n"
+        "SHOW TABLE EXTENDED [{FROM | IN} database] LIKE 'pattern' [PARTITION (field = value, …)]",
         "SHOW TABLES;",
         _TABLE,
     ),
-    Form("tables", "DESCRIBE", "The columns of a table or view.", "{DESCRIBE | DESC} name", "DESCRIBE visits;", _TABLE),
+    Form(
+        "tables",
+        "DESCRIBE",
+        "The columns of a table, a view or a query; with EXTENDED what else is known; one column; one partition.",
+        "{DESCRIBE | DESC} [TABLE] [EXTENDED | FORMATTED] name [column | PARTITION (field = value, …)] [AS JSON]\n"
+        "{DESCRIBE | DESC} [QUERY] query",
+        "DESCRIBE EXTENDED visits;\nDESCRIBE visits who;",
+        _TABLE,
+    ),
+    Form(
+        "tables",
+        "SHOW COLUMNS",
+        "The columns of a table or view whose names match.",
+        "SHOW COLUMNS {FROM | IN} name [{FROM | IN} database] [[NOT] {LIKE | ILIKE} 'pattern']",
+        "SHOW COLUMNS IN visits LIKE '%time';",
+        _TABLE,
+    ),
+    Form(
+        "tables",
+        "SHOW PARTITIONS",
+        "The partitions that hold data; in Spark's flavour with their rows and files.",
+        "SHOW PARTITIONS name [PARTITION (field = value, …)]",
+        "SHOW PARTITIONS sold;",
+        "CREATE TABLE sold (id INT, place STRING) PARTITIONED BY (place); INSERT INTO sold VALUES (1, 'Ulm');",
+    ),
+    Form(
+        "tables",
+        "COMMENT ON",
+        "Say what something is, or with NULL no longer.",
+        "COMMENT ON {CATALOG | DATABASE | TABLE} name IS {'text' | NULL}\n"
+        "COMMENT ON COLUMN table.column IS {'text' | NULL}",
+        "COMMENT ON COLUMN visits.who IS 'the first name';",
+        _TABLE,
+    ),
+    Form(
+        "tables",
+        "ANALYZE TABLE",
+        "What a table's metadata counts; nothing is computed. REFRESH and CACHE TABLE succeed, and do nothing.",
+        "ANALYZE TABLE name COMPUTE STATISTICS\nREFRESH TABLE name\n{CACHE | UNCACHE} TABLE name\nCLEAR CACHE",
+        "ANALYZE TABLE visits COMPUTE STATISTICS;",
+        _TABLE,
+    ),
     Form(
         "tables",
         "SHOW CREATE TABLE",
@@ -210,10 +287,21 @@ FORMS: tuple[Form, ...] = (
     Form(
         "rows",
         "EXPLAIN",
-        "How a query or INSERT is run: the files that are kept, and the plan.",
-        "EXPLAIN [PLAN FOR] {query | INSERT …}",
-        "EXPLAIN SELECT * FROM visits WHERE id = 1;",
+        "How a query or INSERT is run: the files that are kept, and the plan. ANALYZE runs the query.",
+        "EXPLAIN [PLAN FOR] {query | INSERT … | CREATE TABLE … AS query}\n"
+        "EXPLAIN {ESTIMATED_COST | CHANGELOG_MODE | JSON_EXECUTION_PLAN | PLAN_ADVICE}, … query\n"
+        "EXPLAIN {EXTENDED | FORMATTED | COST | ANALYZE} query",
+        "EXPLAIN SELECT * FROM visits WHERE id = 1;\nEXPLAIN EXTENDED SELECT who FROM visits;",
         _ROWS,
+    ),
+    # --- engine ---
+    Form(
+        "engine",
+        "SHOW MODULES",
+        "Flink's modules, which change no function here; jars, of which none is read; jobs; Iceberg's procedures.",
+        "SHOW [FULL] MODULES\n{LOAD | UNLOAD} MODULE name\nUSE MODULES name, …\nSHOW JARS\n{ADD | REMOVE} JAR 'path'\n"
+        "SHOW JOBS\nSHOW PROCEDURES [{FROM | IN} catalog] [[NOT] {LIKE | ILIKE} 'pattern']",
+        "SHOW FULL MODULES;\nSHOW PROCEDURES LIKE 'rewrite%';",
     ),
     # --- settings ---
     Form(
