@@ -78,6 +78,10 @@ class Prompt:
     def leave(self) -> int:
         """Ctrl-D at an empty prompt; the exit code."""
         self._child.send("\x04")
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait for the end; the exit code."""
         self._child.expect(pexpect.EOF)
         self._child.close()
         return int(self._child.exitstatus if self._child.exitstatus is not None else -1)
