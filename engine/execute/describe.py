@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.definitions import Found, Pointer, View, find, pointer_named
+from bergsql.engine.execute.connector_text import connector_rows, create_connector_text
 from bergsql.engine.execute.default_text import default_sql
+from bergsql.engine.execute.options import option_text
 from bergsql.engine.execute.table_definition import SORT_ORDER
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.query import plan_query, query_columns
+from bergsql.engine.plan.query import query_columns
 from bergsql.engine.plan.relations import ViewRelation
 from bergsql.engine.plan.views import view_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.parser import parse
 from bergsql.engine.sql.quoting import flink_identifier, flink_text, spark_identifier, spark_text
 from bergsql.engine.sql.type_names import (
     flink_create_name,
@@ -76,7 +77,7 @@ def columns(session: Session, name: st.Name) -> Result:
     if found is not None:
         if isinstance(found.definition, View):
             return _describe_view(session, found, found.definition, name.span)
-        return _describe_connector(session, found.definition)
+        return flink_columns(connector_rows(session, found.definition))
     _, table = load(session, name)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
@@ -191,7 +192,7 @@ def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
     if found is not None:
         if isinstance(found.definition, View):
             return _show_create_view(session, found, statement)
-        return listing(("result",), [(_create_connector(found, found.definition),)])
+        return listing(("result",), [(create_connector_text(found, found.definition),)])
     pointer = pointer_named(session, statement.name.parts, statement.name.span)
     if pointer is not None:
         return listing(("result",), [(_create_pointer(pointer),)])
@@ -217,7 +218,7 @@ def _show_create_view(session: Session, found: Found, statement: st.ShowCreateTa
 def _create_pointer(pointer: Pointer) -> str:
     statement, parts = pointer.statement, pointer.target.parts
     if any(o.key == "connector" for o in statement.properties):
-        return _create_connector(Found(parts, statement, statement.temporary), statement)
+        return create_connector_text(Found(parts, statement, statement.temporary), statement)
     name = ".".join(map(flink_identifier, parts))
     return f"CREATE EXTERNAL TABLE {name}\nSTORED BY ICEBERG\nLOCATION {flink_text(statement.location or '')}\n"
 
@@ -244,7 +245,7 @@ def _create_flink(name: TableName, metadata: TableMetadata) -> str:
     properties["format-version"] = str(metadata.format_version)
     if not metadata.sort_order.is_unsorted:
         properties[SORT_ORDER] = order_text(metadata.schema, metadata.sort_order)
-    return out + "WITH (\n" + _pairs(properties, flink_text) + "\n)\n"
+    return out + "WITH (\n" + option_text(properties, flink_text) + "\n)\n"
 
 
 def _create_spark(name: TableName, metadata: TableMetadata) -> str:
@@ -264,11 +265,7 @@ def _create_spark(name: TableName, metadata: TableMetadata) -> str:
         out += f"COMMENT {spark_text(comment)}\n"
     out += f"LOCATION {spark_text(mask_value('location', metadata.location))}\n"
     properties = shown_properties(metadata)
-    return out + "TBLPROPERTIES (\n" + _pairs(properties, spark_text) + ")\n"
-
-
-def _pairs(properties: dict[str, str], text: Callable[[str], str]) -> str:
-    return ",\n".join(f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(properties.items()))
+    return out + "TBLPROPERTIES (\n" + option_text(properties, spark_text) + ")\n"
 
 
 def shown_properties(metadata: TableMetadata) -> dict[str, str]:
@@ -300,76 +297,3 @@ def show_properties(session: Session, statement: st.ShowTableProperties) -> Resu
     value = properties.get(statement.key)
     shown = f"Table {name} does not have property: {statement.key}" if value is None else value
     return listing(("key", "value"), [(statement.key, mask_value(statement.key, shown))])
-
-
-# --- connector tables: their definition is all there is of them -----------------------------------------------------
-
-
-def _describe_connector(session: Session, definition: st.CreateTable) -> Result:
-    keys = definition.primary_key.columns if definition.primary_key else ()
-    mark = definition.watermark
-    rows: list[Row] = []
-    for c in definition.columns:
-        type_ = flink_name(c.type) if c.computed is None else _computed_type(session, definition, c.computed)
-        marked = mark is not None and mark.column == c.name
-        rows.append(
-            (
-                c.name,
-                f"{type_} *ROWTIME*" if marked else type_,
-                c.nullable and c.name not in keys,
-                f"PRI({', '.join(keys)})" if c.name in keys else None,
-                f"AS {c.computed.text}" if c.computed is not None else _metadata_clause(c) or None,
-                mark.expression.text if mark is not None and marked else None,
-                c.comment,
-            )
-        )
-    return flink_columns(rows)
-
-
-def _computed_type(session: Session, definition: st.CreateTable, expression: st.Expression) -> str:
-    """The type of a computed column; empty where its expression cannot be planned yet."""
-    physical = [c for c in definition.columns if c.computed is None]
-    nulls = ", ".join(f"CAST(NULL AS {flink_name(c.type)}) AS {flink_identifier(c.name)}" for c in physical)
-    try:
-        statement = parse(f"SELECT {expression.text} FROM (SELECT {nulls or 1}) AS t", Flavour.FLINK)
-        if not isinstance(statement, st.Select):
-            return ""
-        type_ = plan_query(statement.query, SessionRelations(session)).columns[0].type
-    except BergError:
-        return ""
-    return "" if type_ is None else flink_name(type_)
-
-
-def _metadata_clause(column: st.ColumnDef) -> str:
-    if column.metadata is None:
-        return ""
-    source = "" if column.metadata == column.name else f" FROM {flink_text(column.metadata)}"
-    return f"METADATA{source}{' VIRTUAL' if column.virtual else ''}"
-
-
-def _create_connector(found: Found, definition: st.CreateTable) -> str:
-    keys = definition.primary_key.columns if definition.primary_key else ()
-    lines = []
-    for c in definition.columns:
-        if c.computed is not None:
-            line = f"  {flink_identifier(c.name)} AS {c.computed.text}"
-        else:
-            line = f"  {flink_identifier(c.name)} {flink_create_name(c.type)}"
-            line += "" if c.nullable and c.name not in keys else " NOT NULL"
-        clause = _metadata_clause(c)
-        line += f" {clause}" if clause else ""
-        line += f" COMMENT {flink_text(c.comment)}" if c.comment else ""
-        lines.append(line)
-    if definition.watermark is not None:
-        lines.append(
-            f"  WATERMARK FOR {flink_identifier(definition.watermark.column)} AS {definition.watermark.expression.text}"
-        )
-    if keys:
-        lines.append(f"  PRIMARY KEY ({', '.join(map(flink_identifier, keys))}) NOT ENFORCED")
-    words = "CREATE TEMPORARY TABLE" if found.temporary else "CREATE TABLE"
-    out = f"{words} {'.'.join(map(flink_identifier, found.parts))} (\n" + ",\n".join(lines) + "\n)\n"
-    if definition.comment is not None:
-        out += f"COMMENT {flink_text(definition.comment)}\n"
-    if definition.partitioning:
-        out += f"PARTITIONED BY ({', '.join(flink_identifier(p.transform.column) for p in definition.partitioning)})\n"
-    return out + "WITH (\n" + _pairs({o.key: o.value for o in definition.properties}, flink_text) + "\n)\n"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.secrets import mask_value
 from bergsql.engine.sql import statements as st
 
 
@@ -18,3 +19,11 @@ def options_of(options: Sequence[st.Option]) -> tuple[dict[str, str], dict[str, 
         values[option.key] = option.value
         spans[option.key] = option.span
     return values, spans
+
+
+def option_text(options: Mapping[str, str], text: Callable[[str], str]) -> str:
+    """Options as SHOW CREATE writes them, one a line, in their order by key, secrets masked.
+
+    :param text: writes a string of the flavour.
+    """
+    return ",\n".join(f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(options.items()))

@@ -164,13 +164,22 @@ def _check_full_names(schema: Schema, spans: Mapping[str, Span]) -> None:
 
 
 def check_connector_columns(statement: st.CreateTable) -> None:
-    """Refuse a connector table's columns with one name or a DEFAULT, or a key that cannot be."""
+    """Refuse columns with one name, of one metadata key or with a DEFAULT, and a key that cannot be."""
     for column in statement.columns:
         if column.default is not None:
             raise BergError(
                 ErrorCode.INVALID, "Columns of a table with a connector have no DEFAULT.", span=column.default.span
             )
     _check_names(statement.columns)
+    of_key: dict[str, st.ColumnDef] = {}
+    for column in statement.columns:
+        if column.metadata is not None and (other := of_key.setdefault(column.metadata, column)) is not column:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"The columns '{other.name}' and '{column.name}' are both of the metadata key '{column.metadata}'.",
+                span=column.span,
+                hint=f"Compute one of the other: {column.name} AS {other.name}.",
+            )
     if statement.like is None:
         _key_names(statement, statement.columns)
 

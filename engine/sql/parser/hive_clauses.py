@@ -12,7 +12,10 @@ _FORMATS = ("PARQUET", "AVRO", "ORC")
 _BUCKETS = "PARTITIONED BY (bucket(n, column)) makes buckets."
 
 _REFUSED = {
-    "DISTRIBUTED": ("An Iceberg table is not DISTRIBUTED: that is for connectors.", _BUCKETS),
+    "DISTRIBUTED": (
+        "DISTRIBUTED BY has no meaning: no table or connector here keeps such buckets.",
+        _BUCKETS,
+    ),
     "CLUSTERED BY": ("An Iceberg table is not CLUSTERED BY columns.", _BUCKETS),
     "CLUSTER BY": ("An Iceberg table is not CLUSTERED BY columns.", _BUCKETS),
     "SORTED BY": ("CREATE TABLE does not sort an Iceberg table.", "ALTER TABLE … WRITE ORDERED BY … does."),
