@@ -52,6 +52,7 @@ HANDLERS: dict[str, str] = {
     "Select": "select.select",
     "Explain": "explain.explain",
     "Insert": "insert.insert",
+    "StatementSet": "statement_set.run",
     "ShowModules": "modules.show",
     "LoadModule": "modules.load",
     "UnloadModule": "modules.unload",

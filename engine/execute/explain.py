@@ -40,15 +40,26 @@ def explain(session: Session, statement: st.Explain) -> Result:
             span=statement.span,
             hint="EXPLAIN EXTENDED shows how DuckDB runs the query.",
         )
-    try:
-        explained = _explained(session, statement.statement)
-    except BergError as error:
-        raise error.at(statement.span) from None
+    inner = statement.statement
+    members = inner.inserts if isinstance(inner, st.StatementSet) else (inner,)
+    lines: list[str] = []
+    for member in members:
+        try:
+            told = _lines(session, member, details)
+        except BergError as error:
+            raise error.at(statement.span) from None
+        lines += ["", *told] if lines else told
+    title = "plan" if session.flavour is Flavour.SPARK else "result"
+    return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])
+
+
+def _lines(session: Session, inner: st.Statement, details: list[str]) -> list[str]:
+    """What is told of one statement."""
+    explained = _explained(session, inner)
     if "ANALYZE" in details and explained.sink is not None:
         raise BergError(
             ErrorCode.INVALID,
             "EXPLAIN ANALYZE runs the statement: only a query can be looked at so.",
-            span=statement.span,
             hint="EXPLAIN EXTENDED shows the plan without running it.",
         )
     lines = _plan_lines(explained, details)
@@ -58,8 +69,7 @@ def explain(session: Session, statement: st.Explain) -> Result:
         lines += ["", "No available advice..."]
     if "ANALYZE" in details or any(word in details for word in _PHYSICAL):
         lines += ["", "== Physical Plan ==", *_duckdb_lines(session, explained.plan, analyze="ANALYZE" in details)]
-    title = "plan" if session.flavour is Flavour.SPARK else "result"
-    return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])
+    return lines
 
 
 def _explained(session: Session, inner: st.Statement) -> _Explained:

@@ -51,10 +51,13 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
     relations = SessionRelations(session)
     schema = table.metadata.schema
     static_sql = _static_values(session, statement, table)
+    if statement.by_name:
+        plan = plan_query(statement.query, relations)
+        targets = _columns_by_name(session, statement, schema, static_sql, name, plan.columns)
+        return fit(session, plan, schema, targets, statement.query, static_sql)
     targets = _target_columns(session, statement, schema, static_sql, name)
     plan = plan_query(with_defaults(statement.query, targets), relations)
-    sources = plan.columns
-    _check_arity(statement, targets, sources, name)
+    _check_arity(statement, targets, plan.columns, name)
     return fit(session, plan, schema, targets, statement.query, static_sql)
 
 
@@ -134,14 +137,41 @@ def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -
 
 
 def _target_columns(
-    session: Session, statement: st.Insert, schema: Schema, static: dict[str, str], name: TableName
+    session: Session, statement: st.Insert, schema: Schema, static: Mapping[str, str], name: TableName
 ) -> list[NestedField]:
     """The columns that the query's columns go to, in the query's order."""
-    open_columns = [f for f in schema.fields if f.name not in static]
     if statement.columns is None:
-        return open_columns
-    targets = []
-    for column, span in zip(statement.columns, statement.column_spans, strict=True):
+        return [f for f in schema.fields if f.name not in static]
+    named = list(zip(statement.columns, statement.column_spans, strict=True))
+    targets = _named_columns(session, named, schema, static, name)
+    _check_whole(session, schema, targets, static, name, _list_span(statement))
+    return targets
+
+
+def _columns_by_name(
+    session: Session,
+    statement: st.Insert,
+    schema: Schema,
+    static: Mapping[str, str],
+    name: TableName,
+    sources: Sequence[PlannedColumn],
+) -> list[NestedField]:
+    """The columns that the query's columns go to BY NAME."""
+    span = statement.query.span
+    targets = _named_columns(session, [(source.name, span) for source in sources], schema, static, name)
+    _check_whole(session, schema, targets, static, name, span)
+    return targets
+
+
+def _named_columns(
+    session: Session,
+    named: Sequence[tuple[str, Span]],
+    schema: Schema,
+    static: Mapping[str, str],
+    name: TableName,
+) -> list[NestedField]:
+    targets: list[NestedField] = []
+    for column, span in named:
         field = next(
             (f for f in schema.fields if f.name == column or (_folds(session) and f.name.lower() == column.lower())),
             None,
@@ -151,12 +181,24 @@ def _target_columns(
                 ErrorCode.NOT_FOUND,
                 f"Table {name} has no column '{column}'.",
                 span=span,
-                hint=did_you_mean(column, schema.names),
+                hint=did_you_mean(column, schema.names) or f"It has {', '.join(schema.names)}.",
             )
         if field in targets or field.name in static:
             raise BergError(ErrorCode.INVALID, f"Column '{column}' gets two values.", span=span)
         targets.append(field)
-    missing = [f for f in open_columns if f not in targets and f.write_default is None]
+    return targets
+
+
+def _check_whole(
+    session: Session,
+    schema: Schema,
+    targets: Sequence[NestedField],
+    static: Mapping[str, str],
+    name: TableName,
+    span: Span,
+) -> None:
+    """Refuse to leave out a column that must have a value; in spark, any that has no default."""
+    missing = [f for f in schema.fields if f not in targets and f.name not in static and f.write_default is None]
     required = [f.name for f in missing if f.required]
     if missing and (required or session.flavour is Flavour.SPARK):
         first = required[0] if required else missing[0].name
@@ -164,12 +206,11 @@ def _target_columns(
         raise BergError(
             ErrorCode.ARITY,
             f"There is no value for column '{first}' of table {name}, {why}.",
-            span=_list_span(statement),
+            span=span,
             hint="Name every column, or SET 'sql.dialect' = 'flink'; which fills the rest with NULL."
             if not required
-            else f"Add '{first}' to the column list.",
+            else f"Give '{first}' a value.",
         )
-    return targets
 
 
 def _folds(session: Session) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.duck import duckdb
@@ -30,18 +30,40 @@ if TYPE_CHECKING:
     from bergsql.engine.session import Session
 
 
+class Prepared(NamedTuple):
+    """An INSERT that is checked and planned."""
+
+    statement: st.Insert
+    name: TableName
+    table: LoadedTable
+    assigned: Assigned
+    hinted: Mapping[str, str]
+    """Table properties that a hint says for this INSERT."""
+
+
 def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
+    return Result(ResultKind.DML, messages=(DONE, *run_prepared(session, prepare(session, statement))))
+
+
+def prepare(session: Session, statement: st.Insert) -> Prepared:
+    """Check and plan an INSERT."""
     make_pointed_table(session, statement)
     name, table = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
     hinted = write_properties(statement.hints, table.metadata, SessionRelations(session))
+    return Prepared(statement, name, table, assigned, hinted)
+
+
+def run_prepared(session: Session, prepared: Prepared) -> list[str]:
+    """Write and commit; what was done, in one line."""
+    _, name, table, assigned, hinted = prepared
     written = write(session, assigned, table, name, hinted)
-    producer = _producer(session, statement, assigned, written)
+    producer = _producer(session, prepared.statement, assigned, written)
     if producer is None:
-        return Result(ResultKind.DML, messages=(DONE, "No rows: nothing was committed."))
+        return ["No rows: nothing was committed."]
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
-    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+    return outcome(written, committed)
 
 
 def make_pointed_table(session: Session, statement: st.Insert) -> None:

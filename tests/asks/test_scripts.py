@@ -93,12 +93,18 @@ def test_06_at_the_prompt_too(berg: Berg) -> None:
     ],
 )
 def test_08_a_statement_set_is_one_statement(text: str, berg: Berg) -> None:
-    """Running it is a later issue's: it is refused once, whole, and nothing of it ran."""
+    done = berg.run(*CSV, stdin=f"CREATE TABLE t (n INT);\n{text}\nSELECT COUNT(*) AS n FROM t;")
+    assert done.code == 0, done.err
+    assert values(done.out) == ["2"]
+
+
+@pytest.mark.parametrize("wrong", ["SELECT 1", "INSERT INTO t VALUES ('x', 2)", "INSERT INTO nope VALUES (1)"])
+def test_08_a_wrong_member_stops_a_statement_set_before_it_begins(wrong: str, berg: Berg) -> None:
+    text = f"EXECUTE STATEMENT SET BEGIN\nINSERT INTO t VALUES (1);\n{wrong};\nEND;"
     done = berg.run(*CSV, "--continue-on-error", stdin=f"CREATE TABLE t (n INT);\n{text}\nSELECT COUNT(*) AS n FROM t;")
     assert done.code == 1
     assert done.err.count("[ERROR]") == 1
-    assert "not supported yet" in done.err
-    assert "line 2, column 1" in done.err
+    assert "line 4," in done.err
     assert values(done.out) == ["0"]
 
 

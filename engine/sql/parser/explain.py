@@ -13,7 +13,6 @@ _MODES = ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL", "ANALYZE")
 
 def explain(cursor: Cursor) -> Statement:
     """``EXPLAIN [PLAN FOR | detail, … | EXTENDED …] statement``."""
-    start = cursor.token.start
     cursor.expect("EXPLAIN")
     mode = ""
     if cursor.accept("PLAN", "FOR"):
@@ -28,8 +27,7 @@ def explain(cursor: Cursor) -> Statement:
     if cursor.at("STATEMENT", "SET"):
         from bergsql.engine.sql.parser.sets import statement_set
 
-        statement_set(cursor)
-        raise cursor.refused("EXPLAIN STATEMENT SET", start)
+        return Explain(statement_set(cursor), mode)
     if cursor.at_end:
         raise cursor.expected((*_MODES, *_DETAILS), "a statement")
     begin = cursor.token.start

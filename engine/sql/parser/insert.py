@@ -8,11 +8,11 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.lexer import Token
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
-from bergsql.engine.sql.statements.base import Option, Statement
+from bergsql.engine.sql.statements.base import Option
 from bergsql.engine.sql.statements.insert import Insert, PartitionValue
 
 
-def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Statement:
+def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Insert:
     """``INSERT {INTO | OVERWRITE} [TABLE] t [hint] [PARTITION (…)] [(columns)] query``.
 
     ``ctes`` are the tokens of a WITH that stood before it: they are read as if they stood before the query.
@@ -30,17 +30,17 @@ def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Statement:
     partition: tuple[PartitionValue, ...] = ()
     if cursor.at("PARTITION"):
         partition = _partition(cursor)
-        if cursor.at("IF"):
-            raise UnsupportedForm("INSERT … PARTITION … IF NOT EXISTS", cursor.token.span)
+        _refuse_if_not_exists(cursor)
     if cursor.at("/*+"):
         hints += _hint(cursor)
-    if cursor.at("BY", "NAME"):
-        raise UnsupportedForm("INSERT … BY NAME", cursor.token.span)
+    by_name = cursor.accept("BY", "NAME")
     if cursor.at("REPLACE") and not at_query(cursor):
         raise UnsupportedForm("INSERT … REPLACE", cursor.token.span)
     columns: tuple[str, ...] | None = None
     spans: tuple[Span, ...] = ()
     if cursor.at("(") and not at_query(cursor):
+        if by_name:
+            raise cursor.error("BY NAME takes no column list: the query's columns have names.", cursor.token.span)
         named = cursor.list_of(lambda: cursor.identifier("a column's name"))
         columns = tuple(name for name, _ in named)
         spans = tuple(span for _, span in named)
@@ -62,7 +62,18 @@ def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Statement:
     query = parse_query(cursor)
     if cursor.at("ON"):
         raise UnsupportedForm("INSERT … ON CONFLICT", Span(start, cursor.token.end))
-    return Insert(target, query, overwrite, columns, spans, partition, hints)
+    return Insert(target, query, overwrite, columns, spans, partition, hints, by_name)
+
+
+def _refuse_if_not_exists(cursor: Cursor) -> None:
+    start = cursor.token.start
+    if cursor.if_not_exists():
+        raise BergError(
+            ErrorCode.INVALID,
+            "INSERT cannot ask whether a partition exists: an Iceberg table only has rows.",
+            span=cursor.span_from(start),
+            hint="Leave IF NOT EXISTS out, or let the query tell: WHERE NOT EXISTS (SELECT 1 FROM t WHERE …).",
+        )
 
 
 def _hint(cursor: Cursor) -> tuple[Option, ...]:

@@ -1,34 +1,39 @@
-"""Statement sets, compiled plans and EXECUTE: read whole, refused by name."""
+"""Statement sets and EXECUTE; compiled plans are read whole and refused by name."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
+from bergsql.catalog.errors import did_you_mean
+from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor
 from bergsql.engine.sql.parser.insert import insert
+from bergsql.engine.sql.parser.queries import select
+from bergsql.engine.sql.statements.base import Statement
+from bergsql.engine.sql.statements.insert import StatementSet
 
-_SET_FORM = "A statement set"
 
-
-def statement_set(cursor: Cursor) -> None:
-    """Read ``STATEMENT SET BEGIN insert; … END``."""
+def statement_set(cursor: Cursor) -> StatementSet:
+    """``STATEMENT SET BEGIN insert; … END``."""
     cursor.expect("STATEMENT", "SET", "BEGIN")
-    _inserts(cursor)
+    return _inserts(cursor, empty=False)
 
 
-def _inserts(cursor: Cursor) -> None:
-    count = 0
+def _inserts(cursor: Cursor, *, empty: bool) -> StatementSet:
+    inserts = []
     while not cursor.accept("END"):
         if not cursor.at("INSERT"):
+            if cursor.token.kind is TokenKind.WORD and not did_you_mean(cursor.token.text, ["INSERT", "END"]):
+                raise cursor.error("A statement set holds INSERT statements only.", cursor.token.span)
             raise cursor.expected(("INSERT", "END"))
-        insert(cursor)
+        inserts.append(insert(cursor))
         cursor.expect(";")
-        count += 1
-    if not count:
+    if not inserts and not empty:
         raise cursor.error("A statement set needs at least one INSERT.", cursor.previous.span)
+    return StatementSet(tuple(inserts))
 
 
-def begin(cursor: Cursor) -> NoReturn:
+def begin(cursor: Cursor) -> StatementSet:
     """``BEGIN STATEMENT SET; insert; … END``; any other block is refused."""
     start = cursor.token.start
     cursor.expect("BEGIN")
@@ -37,31 +42,29 @@ def begin(cursor: Cursor) -> NoReturn:
         raise cursor.later("A transaction", start)
     if cursor.accept("STATEMENT"):
         cursor.expect("SET", ";")
-        _inserts(cursor)
-        raise cursor.refused(_SET_FORM, start)
+        return _inserts(cursor, empty=True)
     raise cursor.later("A BEGIN … END block", start)
 
 
-def execute(cursor: Cursor) -> NoReturn:
-    """``EXECUTE STATEMENT SET BEGIN … END``, ``EXECUTE PLAN``, ``EXECUTE insert``, ``EXECUTE IMMEDIATE``."""
+def execute(cursor: Cursor) -> Statement:
+    """``EXECUTE STATEMENT SET BEGIN … END``, ``EXECUTE insert``, ``EXECUTE select``, which only say so.
+
+    ``EXECUTE PLAN`` and ``EXECUTE IMMEDIATE`` are refused.
+    """
     start = cursor.token.start
     cursor.expect("EXECUTE")
     if cursor.at("STATEMENT"):
-        statement_set(cursor)
-        raise cursor.refused(_SET_FORM, start)
+        return statement_set(cursor)
     if cursor.accept("PLAN"):
         cursor.string("a path in quotes")
-        form = "EXECUTE PLAN"
-    elif cursor.accept("IMMEDIATE"):
-        form = "EXECUTE IMMEDIATE"
-    elif cursor.at("INSERT"):
-        insert(cursor)
-        form = "EXECUTE INSERT"
-    elif cursor.at("SELECT"):
-        form = "EXECUTE SELECT"
-    else:
-        raise cursor.expected(("STATEMENT SET", "PLAN", "INSERT", "SELECT", "IMMEDIATE"))
-    raise cursor.later(form, start)
+        raise cursor.later("EXECUTE PLAN", start)
+    if cursor.accept("IMMEDIATE"):
+        raise cursor.later("EXECUTE IMMEDIATE", start)
+    if cursor.at("INSERT"):
+        return insert(cursor)
+    if cursor.at("SELECT") or cursor.at("WITH") or cursor.at("VALUES"):
+        return select(cursor)
+    raise cursor.expected(("STATEMENT SET", "PLAN", "INSERT", "SELECT", "IMMEDIATE"))
 
 
 def compile_plan(cursor: Cursor) -> NoReturn:

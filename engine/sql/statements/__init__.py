@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.explain import Explain as Explain
     from bergsql.engine.sql.statements.insert import Insert as Insert
     from bergsql.engine.sql.statements.insert import PartitionValue as PartitionValue
+    from bergsql.engine.sql.statements.insert import StatementSet as StatementSet
     from bergsql.engine.sql.statements.jobs import ShowJobs as ShowJobs
     from bergsql.engine.sql.statements.modules import ChangeJars as ChangeJars
     from bergsql.engine.sql.statements.modules import LoadModule as LoadModule
@@ -135,7 +136,7 @@ _FAMILIES = {
     ),
     "queries": "Select",
     "explain": "Explain",
-    "insert": "PartitionValue Insert",
+    "insert": "PartitionValue Insert StatementSet",
     "unsupported": "Unsupported",
     "views": "ViewColumn CreateView SetQuery AlterView DropView ShowViews ShowCreateView",
 }

@@ -27,3 +27,12 @@ class Insert(Statement):
     partition: tuple[PartitionValue, ...] = ()
     hints: tuple[Option, ...] = ()
     """Options of a hint behind the target."""
+    by_name: bool = False
+    """BY NAME: the query's columns go to the columns of their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSet(Statement):
+    """INSERTs that are checked together before the first of them runs."""
+
+    inserts: tuple[Insert, ...]
