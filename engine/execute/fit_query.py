@@ -209,7 +209,7 @@ def _check_whole(
             span=span,
             hint="Name every column, or SET 'sql.dialect' = 'flink'; which fills the rest with NULL."
             if not required
-            else f"Give '{first}' a value.",
+            else f"Add '{first}' to the columns.",
         )
 
 
