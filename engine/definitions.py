@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import Query
+    from bergsql.engine.user_functions import SqlFunction
 
 GLOBAL_TEMPORARY = "global_temp"
 """What a name of Spark's GLOBAL TEMPORARY views begins with."""
@@ -71,9 +72,9 @@ class Found(NamedTuple):
 
 
 class ViewStandpoint:
-    """A session seen from within a view: names and words mean what they meant when it was made."""
+    """A session seen from within a view or a function: names and words mean what they meant when it was made."""
 
-    def __init__(self, session: Session | ViewStandpoint, view: View, *, temporary: bool) -> None:
+    def __init__(self, session: Session | ViewStandpoint, view: View | SqlFunction, *, temporary: bool) -> None:
         self._session = session
         self.flavour = view.flavour
         self.current_catalog = view.catalog
@@ -81,6 +82,7 @@ class ViewStandpoint:
         # Spark's permanent views never read temporary ones, whatever there is when they are read.
         hidden = view.flavour is Flavour.SPARK and not temporary
         self.temporaries: dict[Key, object] = {} if hidden else session.temporaries
+        self.functions: dict[Key, object] = session.functions
 
     @property
     def current_database(self) -> str:

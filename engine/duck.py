@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 try:
     # The package ``duckdb`` adds relations and expressions, which nothing here uses, and takes three times as long to
@@ -69,6 +70,14 @@ class Duck:
         self._connection.execute(f"SET GLOBAL {assignment}")
         for cursor in self._open:
             cursor.execute(f"SET {assignment}")
+
+    def add_function(self, name: str, function: Callable[[Any], Any], parameter: str, result: str) -> None:
+        """Make a function in Python known to every cursor: of an Arrow array of arguments, to one of results.
+
+        It may tell NULL from other values, and is called for each row anew. Types are spelled as DuckDB spells them.
+        """
+        register: Any = self._connection.create_function
+        register(name, function, [parameter], result, type="arrow", null_handling="special", side_effects=True)
 
     def progress(self) -> float | None:
         """How much of what runs is done, from 0 to 1; None when nothing is known. May be called from another thread."""

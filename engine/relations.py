@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bergsql.engine.definitions import Found, Key, View, ViewStandpoint
     from bergsql.engine.plan.relations import IcebergRelation, Relation, ViewRelation
     from bergsql.engine.session import Session
+    from bergsql.engine.sql.functions.model import Special
 
 METADATA_TABLES = frozenset(
     "history metadata_log_entries snapshots entries files data_files delete_files manifests partitions "
@@ -91,6 +92,24 @@ class SessionRelations:
         inside = ViewStandpoint(self._session, view, temporary=found.temporary)
         relations = SessionRelations(inside, (*self._reading, found.parts))
         return ViewRelation(found.parts, view.query, view.selected, view.names, relations)
+
+    def function(self, parts: tuple[str, ...], span: Span | None, *, system: bool = False) -> Special | None:
+        """The function of that name that was made in the session, ready to be bound."""
+        if not self._session.functions:
+            return None
+        from bergsql.engine.definitions import ViewStandpoint
+        from bergsql.engine.plan.user_functions import python_call, sql_call
+        from bergsql.engine.user_functions import PythonFunction, user_function
+
+        found = user_function(self._session, parts, span)
+        if found is None or (system and len(found[0]) > 1):
+            return None
+        function = found[1]
+        if isinstance(function, PythonFunction):
+            signature = function.signature
+            return python_call(function.name, function.sql_name, signature.parameters, signature.result)
+        inside = ViewStandpoint(self._session, function, temporary=function.temporary)
+        return sql_call(function.name, function.statement, SessionRelations(inside, self._reading))
 
     def part_of_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
         """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it."""

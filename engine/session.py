@@ -58,6 +58,9 @@ class Session:
         self.namespace: tuple[str, ...] = (DEFAULT_DATABASE,)
         self.temporaries: dict[tuple[str, ...], object] = {}
         """Temporary tables and views, see ``engine/definitions.py``."""
+        self.functions: dict[tuple[str, ...], object] = {}
+        """Functions that were made here, see ``engine/user_functions.py``."""
+        self._functions_made = 0
         self.variables = dict(config.variables)
         self.modules = {"core": True}
         """Flink's modules that are loaded, and whether each is in use."""
@@ -333,6 +336,11 @@ class Session:
         found = [options["warehouse"] for options in given if "warehouse" in options]
         self.warehouses = real_places([own, *found])
         fence_in(self.warehouses)
+
+    def next_function_number(self) -> int:
+        """A number that no function made here had: DuckDB knows them by it."""
+        self._functions_made += 1
+        return self._functions_made
 
     def refuse_when_safe(self, what: str, span: Span | None = None) -> None:
         """Refuse what leads out of the warehouses, in a session that is safe.

@@ -44,7 +44,8 @@ def find(name: str, context: Context, span: Span | None) -> Function:
 
     :raises BergError: UNSUPPORTED when the engine has such a function; NOT_FOUND, with the nearest name as hint.
     """
-    found = function_named(name, context.flavour)
+    made = context.planner.relations.function
+    found = made((name,), span, system=True) or function_named(name, context.flavour) or made((name,), span)
     if found is not None:
         return found
     from bergsql.engine.sql.functions.known_names import known
@@ -212,4 +213,7 @@ def _bind_dotted(node: exp.Expr, context: Context) -> Bound:
         result = bind_function(f"system.{name}", call.expressions, call, context)
         result.text = result.text.replace("system.", f"{'.'.join(names)}.", 1)
         return result
-    raise not_supported(f"The function '{'.'.join([*names, name])}'", span_of(call))
+    own = context.planner.relations.function((*names, name), span_of(call))
+    if own is not None:
+        return own.bind(call, context)
+    raise BergError(ErrorCode.NOT_FOUND, f"There is no function '{'.'.join([*names, name])}'.", span=span_of(call))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.duck import duckdb
 from bergsql.engine.plan.file_errors import file_error
-from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, FAILURE_MARK
+from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, FAILURE_MARK, FUNCTION_FAILURE
 from bergsql.engine.sql.depth import HINT
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ _RULES: tuple[tuple[str, ErrorCode, str | Callable[[re.Match[str]], str]], ...] 
         ErrorCode.EXECUTION,
         "A date or timestamp is out of the range of its type.",
     ),
+    (rf"{FUNCTION_FAILURE} (\S+): (.*)", ErrorCode.EXECUTION, lambda m: f"Function {m[1]} failed: {m[2].rstrip('.')}."),
     (r"Overflow in (\w+)", ErrorCode.EXECUTION, "A number is too large for its type."),
     (r"[Dd]ivision by zero", ErrorCode.EXECUTION, DIVISION_BY_ZERO),
     (

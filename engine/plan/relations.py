@@ -10,6 +10,7 @@ from bergsql.engine.sql.flavour import Flavour
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.sql.functions.model import Special
     from bergsql.engine.sql.statements import ColumnDef, Query
 
 
@@ -63,6 +64,9 @@ class Relations(Protocol):
     def current_database(self) -> str: ...
 
     def setting(self, key: str) -> str | None: ...
+
+    def function(self, parts: tuple[str, ...], span: Span | None, *, system: bool = False) -> Special | None:
+        """The function of that name that was made in the session; ``system``: if it goes before what is built in."""
 
     def resolve(self, parts: tuple[str, ...], span: Span | None) -> Relation:
         """What the name stands for.

@@ -91,5 +91,7 @@ def failure(message: str, detail: str | None = None) -> str:
     return f"error({string_literal(FAILURE_MARK + before)} || CAST({detail} AS VARCHAR) || {string_literal(after)})"
 
 
+FUNCTION_FAILURE = "bergsql-function"
+"""What the message of an error begins with that a function in Python raised, as DuckDB hands it on."""
 FAILURE_MARK = "\u241e"
 """Begins the text of errors that a planned query raises itself."""

@@ -39,6 +39,9 @@ class Tables:
     def setting(self, key: str) -> str | None:  # noqa: ARG002
         return None
 
+    def function(self, parts: tuple[str, ...], span: Span | None, *, system: bool = False) -> None:
+        """There are no functions of a session."""
+
     def resolve(self, parts: tuple[str, ...], span: Span | None) -> Relation:
         found = self.relations.get(parts[-1])
         if found is None:

@@ -30,13 +30,10 @@ FORMS = {
     "CALL c.system.expire_snapshots(table => 'db.t', older_than => TIMESTAMP '2999-01-01 00:00:00')": "CALL",
     "CALL c.system.rewrite_data_files(table => 't', options => map('a', 'b'), snapshot_ids => array(1))": "CALL",
     "COMPILE PLAN '/p' FOR INSERT INTO t SELECT 1": "COMPILE PLAN",
-    "CREATE FUNCTION f AS 'com.acme.F' LANGUAGE JAVA": "CREATE FUNCTION",
     "CREATE INDEX i ON t (id)": "CREATE INDEX",
-    "CREATE TEMPORARY SYSTEM FUNCTION f AS 'com.acme.F'": "CREATE FUNCTION",
     "DELETE FROM t AS a WHERE a.id IN (SELECT 1)": "DELETE",
     "DELETE FROM t": "DELETE",
     "DESCRIBE JOB '228d70913eab60dda85c5e7f78b5782c'": "DESCRIBE JOB",
-    "DROP FUNCTION IF EXISTS f": "DROP FUNCTION",
     "EXECUTE PLAN '/p'": "EXECUTE PLAN",
     "GRANT ALL ON x TO y": "GRANT",
     "INSERT INTO t REPLACE WHERE a = 1 SELECT 2": "REPLACE",
@@ -50,8 +47,6 @@ FORMS = {
         "MATCH_RECOGNIZE"
     ),
     "SELECT a FROM t START WITH a = 1 CONNECT BY PRIOR a = b": "CONNECT BY",
-    "SHOW FUNCTIONS LIKE 'a%'": "SHOW FUNCTIONS",
-    "SHOW USER FUNCTIONS": "SHOW USER FUNCTIONS",
     "START TRANSACTION": "transaction",
     "STOP JOB '228d70913eab60dda85c5e7f78b5782c' WITH SAVEPOINT": "STOP JOB",
     "TRUNCATE TABLE t": "TRUNCATE TABLE",
@@ -72,8 +67,6 @@ def test_is_named(sql: str) -> None:
     [
         ("ALTER TABLE t CREATE OR REPLACE TAG g RETAIN 1 DAYS", "CREATE OR REPLACE TAG"),
         ("CALL\n c.system.f(1)", "CALL"),
-        ("CREATE TEMPORARY SYSTEM FUNCTION f AS 'F'", "CREATE TEMPORARY SYSTEM FUNCTION"),
-        ("SHOW USER FUNCTIONS", "SHOW USER FUNCTIONS"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE", "MERGE INTO"),
     ],
 )

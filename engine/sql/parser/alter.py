@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from bergsql.engine.sql.parser.alter_columns import (
     added_columns,
     altered_columns,
@@ -51,7 +49,7 @@ def alter(cursor: Cursor) -> Statement:
     if cursor.accept_any(*DATABASE_WORDS):
         return alter_database(cursor)
     if not cursor.accept("TABLE"):
-        _other(cursor, start)
+        return _other(cursor, start)
     if_exists = cursor.if_exists()
     name = cursor.name("the name of a table")
     action = cursor.token
@@ -70,11 +68,16 @@ def alter(cursor: Cursor) -> Statement:
     return AlterTable(name, tuple(actions), if_exists)
 
 
-def _other(cursor: Cursor, start: int) -> NoReturn:
-    what = cursor.accept_any("FUNCTION", "MODEL", "MATERIALIZED")
-    what = what or (cursor.accept_any("TEMPORARY") and cursor.accept_any("SYSTEM", "FUNCTION"))
+def _other(cursor: Cursor, start: int) -> Statement:
+    temporary = cursor.accept("TEMPORARY")
+    system = temporary and cursor.accept("SYSTEM")
+    if cursor.accept("FUNCTION"):
+        from bergsql.engine.sql.parser.functions import alter_function
+
+        return alter_function(cursor, temporary=temporary, system=system)
+    what = "" if temporary else cursor.accept_any("MODEL", "MATERIALIZED")
     if not what:
-        raise cursor.expected(("TABLE", "DATABASE", "CATALOG", "VIEW"))
+        raise cursor.expected(("FUNCTION",) if temporary else ("TABLE", "DATABASE", "CATALOG", "VIEW", "FUNCTION"))
     form = "ALTER MATERIALIZED TABLE" if what == "MATERIALIZED" else f"ALTER {what}"
     raise cursor.later(form, start)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import DATABASE_WORDS, Cursor
 from bergsql.engine.sql.statements.base import Option, Statement
 from bergsql.engine.sql.statements.catalogs import CreateCatalog
@@ -37,16 +36,15 @@ def create(cursor: Cursor) -> Statement:
     if prefix == "EXTERNAL":
         cursor.expect("TABLE")
         return create_table(cursor, mode, temporary=False, external=True)
-    if cursor.accept("SYSTEM"):
-        cursor.expect("FUNCTION")
-        cursor.index -= 1
+    system = prefix in ("TEMPORARY", "TEMP") and cursor.at("SYSTEM", "FUNCTION") and cursor.accept("SYSTEM")
     if cursor.accept("VIEW"):
         from bergsql.engine.sql.parser.views import create_view
 
         return create_view(cursor, replace=replace, temporary=bool(prefix), shared=prefix == "GLOBAL")
     if cursor.accept("FUNCTION"):
-        _function(cursor)
-        raise cursor.later("CREATE FUNCTION", start)
+        from bergsql.engine.sql.parser.functions import create_function
+
+        return create_function(cursor, replace=replace, temporary=bool(prefix), system=system)
     if cursor.accept_any("MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE", "VARIABLE"):
         what = cursor.previous.key
         raise cursor.later(f"CREATE {what}", start)
@@ -87,13 +85,3 @@ def _database(cursor: Cursor) -> CreateDatabase:
             cursor.accept_any("DBPROPERTIES", "PROPERTIES")
             properties = cursor.options()
     return CreateDatabase(name, if_not_exists, comment, location, properties)
-
-
-def _function(cursor: Cursor) -> None:
-    cursor.if_not_exists()
-    cursor.name("the name of the function")
-    if cursor.at("("):
-        return
-    cursor.expect("AS")
-    if cursor.token.kind is TokenKind.STRING:
-        cursor.string()

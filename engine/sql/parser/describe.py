@@ -9,7 +9,7 @@ from bergsql.engine.sql.parser.query import at_query, parse_query
 from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.tables import Describe, DescribeQuery
 
-_LATER = ("FUNCTION", "JOB", "MODEL")
+_LATER = ("JOB", "MODEL")
 _NAMES = (TokenKind.WORD, TokenKind.QUOTED)
 
 
@@ -28,6 +28,10 @@ def describe(cursor: Cursor) -> Statement:
 
         extended = _accept_keyword(cursor, "EXTENDED") != ""
         return DescribeDatabase(cursor.name("the name of a database"), extended)
+    if _accept_keyword(cursor, "FUNCTION"):
+        from bergsql.engine.sql.parser.functions import describe_function
+
+        return describe_function(cursor)
     if what := _accept_keyword(cursor, *_LATER):
         cursor.accept("EXTENDED")
         if cursor.token.kind is TokenKind.STRING:

@@ -8,7 +8,7 @@ from bergsql.engine.sql.statements.catalogs import DropCatalog
 from bergsql.engine.sql.statements.databases import DropDatabase
 from bergsql.engine.sql.statements.tables import DropTable
 
-_REFUSED = ("FUNCTION", "MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE")
+_REFUSED = ("MODEL", "INDEX", "CONNECTION", "ROLE", "PROCEDURE")
 
 
 def drop(cursor: Cursor) -> Statement:
@@ -39,9 +39,11 @@ def drop(cursor: Cursor) -> Statement:
         cursor.expect_any("TABLE", "VIEW")
         what = "MATERIALIZED TABLE"
     else:
-        if temporary and cursor.accept("SYSTEM"):
-            cursor.expect("FUNCTION")
-            cursor.index -= 1
+        system = temporary and cursor.at("SYSTEM", "FUNCTION") and cursor.accept("SYSTEM")
+        if cursor.accept("FUNCTION"):
+            from bergsql.engine.sql.parser.functions import drop_function
+
+            return drop_function(cursor, temporary=temporary, system=system)
         what = cursor.accept_any(*_REFUSED, "VARIABLE")
         if not what:
             raise cursor.expected(

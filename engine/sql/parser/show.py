@@ -8,6 +8,7 @@ from bergsql.engine.sql.parser.partitioning import partition_filter
 from bergsql.engine.sql.statements.base import LikePattern, Name, Statement
 from bergsql.engine.sql.statements.catalogs import ShowCatalogs, ShowCreateCatalog, ShowCurrentCatalog
 from bergsql.engine.sql.statements.databases import ShowCreateDatabase, ShowCurrentDatabase, ShowDatabases
+from bergsql.engine.sql.statements.functions import ShowFunctions
 from bergsql.engine.sql.statements.tables import (
     ShowColumns,
     ShowCreateTable,
@@ -19,7 +20,7 @@ from bergsql.engine.sql.statements.tables import (
 from bergsql.engine.sql.statements.views import ShowCreateView, ShowViews
 
 _DATABASES = ("DATABASES", "SCHEMAS", "NAMESPACES")
-_LATER = ("FUNCTIONS", "MODELS", "JOB")
+_LATER = ("MODELS", "JOB")
 _WORDS = (
     "CATALOGS",
     *_DATABASES,
@@ -34,6 +35,7 @@ _WORDS = (
     "JARS",
     "JOBS",
     "PROCEDURES",
+    "FUNCTIONS",
     *_LATER[:-1],
 )
 
@@ -53,6 +55,10 @@ def show(cursor: Cursor) -> Statement:
     if cursor.accept("VIEWS"):
         database = _within(cursor, "the name of a database")
         return ShowViews(database, _like(cursor))
+    if cursor.at("FUNCTIONS") or (cursor.key in ("USER", "SYSTEM", "ALL") and cursor.peek().key == "FUNCTIONS"):
+        kind = cursor.accept_any("USER", "SYSTEM", "ALL")
+        cursor.expect("FUNCTIONS")
+        return ShowFunctions(kind, _within(cursor, "the name of a database"), _like(cursor))
     if cursor.accept("TABLE"):
         return _table_extended(cursor)
     if cursor.accept("COLUMNS"):

@@ -62,6 +62,12 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.databases import ShowDatabases as ShowDatabases
     from bergsql.engine.sql.statements.databases import UseDatabase as UseDatabase
     from bergsql.engine.sql.statements.explain import Explain as Explain
+    from bergsql.engine.sql.statements.functions import AlterFunction as AlterFunction
+    from bergsql.engine.sql.statements.functions import CreateFunction as CreateFunction
+    from bergsql.engine.sql.statements.functions import DescribeFunction as DescribeFunction
+    from bergsql.engine.sql.statements.functions import DropFunction as DropFunction
+    from bergsql.engine.sql.statements.functions import FunctionParameter as FunctionParameter
+    from bergsql.engine.sql.statements.functions import ShowFunctions as ShowFunctions
     from bergsql.engine.sql.statements.insert import Insert as Insert
     from bergsql.engine.sql.statements.insert import PartitionValue as PartitionValue
     from bergsql.engine.sql.statements.insert import StatementSet as StatementSet
@@ -136,6 +142,7 @@ _FAMILIES = {
     ),
     "queries": "Select",
     "explain": "Explain",
+    "functions": "FunctionParameter CreateFunction AlterFunction DropFunction ShowFunctions DescribeFunction",
     "insert": "PartitionValue Insert StatementSet",
     "unsupported": "Unsupported",
     "views": "ViewColumn CreateView SetQuery AlterView DropView ShowViews ShowCreateView",
