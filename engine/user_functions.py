@@ -67,7 +67,7 @@ def python_function(session: Session, statement: CreateFunction, name: str) -> P
     sql_name = f"berg_function_{session.next_function_number()}"
     types = [duckdb_name(t) for t in signature.parameters] or ["INTEGER"]
     struct = "STRUCT(" + ", ".join(f"{identifier(f'a{i}')} {t}" for i, t in enumerate(types)) + ")"
-    called = _row_wise(name, function, signature)
+    called = row_wise(name, function, signature)
     session.duck.add_function(sql_name, called, struct, duckdb_name(signature.result))
     return PythonFunction(name, place, signature, sql_name, statement.temporary, inspect.getdoc(function))
 
@@ -117,8 +117,8 @@ def _require_numpy(span: Span | None) -> None:
         )
 
 
-def _row_wise(name: str, function: Callable[..., Any], signature: Signature) -> Callable[[Any], Any]:
-    """What DuckDB calls with a column of structs of arguments: the function for each row, NULL being None."""
+def row_wise(name: str, function: Callable[..., Any], signature: Signature) -> Callable[[Any], Any]:
+    """What DuckDB calls with an array of structs of arguments: the function for each row, NULL being None."""
     from bergsql.engine.python_types import arrow_type
 
     count = len(signature.parameters)

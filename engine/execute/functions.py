@@ -157,16 +157,17 @@ def _not_found(session: Session, name: st.Name) -> BergError:
 
 
 def show(session: Session, statement: st.ShowFunctions) -> Result:
-    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [LIKE pattern]``: USER are those that were made here."""
-    own = {_shown(key) for key in session.functions}
-    built_in = {n for n in functions(session.flavour) if not n.startswith("system.")}
+    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN database] [LIKE pattern]``: USER are those that were made here.
+
+    IN the database ``system`` of a catalog there are also those that Iceberg adds to every catalog.
+    """
+    own = {key[-1] for key in session.functions}
+    catalogs = statement.database is not None and statement.database.parts[-1].casefold() == "system"
+    known = functions(session.flavour)
+    built_in = {n.removeprefix("system.") for n in known if catalogs or not n.startswith("system.")}
     names = own if statement.kind == "USER" else built_in if statement.kind == "SYSTEM" else own | built_in
     title = "function" if session.flavour is Flavour.SPARK else "function name"
     return listing((title,), [(name,) for name in like(statement.like, names, session.flavour)])
-
-
-def _shown(key: tuple[str, ...]) -> str:
-    return key[-1]
 
 
 def describe(session: Session, statement: st.DescribeFunction) -> Result:
