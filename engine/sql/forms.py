@@ -153,20 +153,29 @@ FORMS: tuple[Form, ...] = (
     Form(
         "tables",
         "ALTER TABLE",
-        "Change a table's columns, properties, partitioning or name.",
-        "ALTER TABLE name RENAME TO other\n"
-        "ALTER TABLE name ADD {COLUMN column type [FIRST | AFTER column] | (column type, …)}\n"
-        "ALTER TABLE name ALTER COLUMN column {TYPE type | COMMENT 'text' | FIRST | AFTER column | "
-        "{SET | DROP} NOT NULL}\n"
-        "ALTER TABLE name MODIFY column type\n"
-        "ALTER TABLE name RENAME [COLUMN] column TO other\n"
-        "ALTER TABLE name DROP {COLUMN column | (column, …)}\n"
-        "ALTER TABLE name {ADD | DROP} PARTITION FIELD transform\n"
-        "ALTER TABLE name REPLACE PARTITION FIELD transform WITH transform\n"
-        "ALTER TABLE name WRITE {ORDERED BY column, … | UNORDERED}\n"
-        "ALTER TABLE name SET {('key'='value', …) | TBLPROPERTIES ('key'='value', …)}\n"
-        "ALTER TABLE name {RESET ('key', …) | UNSET TBLPROPERTIES ('key', …)}",
-        "ALTER TABLE visits ADD COLUMN place STRING;\nALTER TABLE visits RENAME who TO person;",
+        "Change a table's columns, key, layout, properties or name; docs/alter-table.md has the rules.",
+        "ALTER TABLE [IF EXISTS] name RENAME TO other\n"
+        "ALTER TABLE name ADD {COLUMN[S] [IF NOT EXISTS] column | column, … | (column, …)}\n"
+        "    column: path type [NOT NULL] [COMMENT 'text'] [DEFAULT value] [FIRST | AFTER other]\n"
+        "ALTER TABLE name ALTER COLUMN path {TYPE type | COMMENT 'text' | FIRST | AFTER other | "
+        "{SET | DROP} NOT NULL | SET DEFAULT value | DROP DEFAULT}\n"
+        "ALTER TABLE name CHANGE COLUMN path new type [COMMENT 'text'] [FIRST | AFTER other]\n"
+        "ALTER TABLE name MODIFY {column | (column, …)}\n"
+        "ALTER TABLE name REPLACE COLUMNS (column, …)\n"
+        "ALTER TABLE name RENAME [COLUMN] path TO other\n"
+        "ALTER TABLE name DROP [COLUMN[S]] [IF EXISTS] {path, … | (path, …)}\n"
+        "ALTER TABLE name {ADD | MODIFY} PRIMARY KEY (column, …) NOT ENFORCED\n"
+        "ALTER TABLE name DROP {PRIMARY KEY | CONSTRAINT key}\n"
+        "ALTER TABLE name {SET | DROP} IDENTIFIER FIELDS path, …\n"
+        "ALTER TABLE name {ADD PARTITION FIELD transform [AS field] | DROP PARTITION FIELD {transform | field}}\n"
+        "ALTER TABLE name REPLACE PARTITION FIELD {transform | field} WITH transform [AS field]\n"
+        "ALTER TABLE name WRITE [DISTRIBUTED BY PARTITION] {[LOCALLY] ORDERED BY key, … | UNORDERED}\n"
+        "    key: transform [ASC | DESC] [NULLS {FIRST | LAST}]\n"
+        "ALTER TABLE name SET {('key'='value', …) | TBLPROPERTIES ('key'='value', …) | LOCATION 'path'}\n"
+        "ALTER TABLE name {RESET ('key', …) | UNSET TBLPROPERTIES [IF EXISTS] ('key', …)}",
+        "ALTER TABLE visits ADD COLUMN place STRING COMMENT 'where' AFTER id;\n"
+        "ALTER TABLE visits RENAME who TO person;\nALTER TABLE visits ADD PARTITION FIELD days(at_time);\n"
+        "ALTER TABLE visits WRITE ORDERED BY person, at_time DESC;",
         _TABLE,
     ),
     Form(
