@@ -133,7 +133,11 @@ def information(name: TableName, found: Found | None, wanted: st.PartitionFilter
     """All that there is to tell of a table or view, a line each; None if it has no such partition."""
     if found is not None:
         return _lines(_of_definition(found)[1:]) if wanted is None else None
-    table = name.catalog.load_table(name.ident)
+    try:
+        table = name.catalog.load_table(name.ident)
+    except BergError as error:
+        # One table that was dropped meanwhile, or is damaged, must not hide the others.
+        return None if error.code is ErrorCode.NOT_FOUND else f"Cannot be read: {error.message}\n"
     if wanted is not None:
         held = partitions_of(table, name.catalog.storage(table.metadata.location))
         matched = matching(table, held, wanted)
