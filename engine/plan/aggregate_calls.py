@@ -92,6 +92,7 @@ def _text(function: Aggregate, name: str, bound: Sequence[Bound], around: _Aroun
     told_by_argument = function.may_ignore_nulls and function.parameters == "ab?"
     if around.ignore_nulls:
         key = {"first_value": "first", "last_value": "last"}.get(key, key)
+    told_by_argument = told_by_argument or key == "approx_count_distinct"
     text = call_text(key, [b.text for b in (bound[:1] if told_by_argument else bound)], around.distinct)
     return f"{text} ignore nulls" if around.ignore_nulls and key == "nth_value" else text
 

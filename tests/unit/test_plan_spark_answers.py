@@ -24,6 +24,10 @@ ANSWERS: list[dict[str, Any]] = [
 ]
 
 
+def _flat(rows: list[list[Any]]) -> list[Any]:
+    return [value for row in rows for value in row]
+
+
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case["sql"][:60])
 def test_as_spark(case: dict[str, Any]) -> None:
     sql = case["sql"]
@@ -36,7 +40,9 @@ def test_as_spark(case: dict[str, Any]) -> None:
     if "columns" in case:  # the names of Iceberg's functions are those of Java classes
         assert answer.names == case["columns"]
     assert answer.types == case["types"]
-    if "order by" in sql:
+    if case.get("close"):  # DuckDB adds up in another order
+        assert _flat(answer.rows) == pytest.approx(_flat(case["rows"]), rel=1e-13)
+    elif "order by" in sql:
         assert answer.rows == case["rows"]
     else:
         assert sorted(map(repr, answer.rows)) == sorted(map(repr, case["rows"]))

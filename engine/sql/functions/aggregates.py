@@ -12,20 +12,20 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import bounded
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Aggregate, Function
-from bergsql.engine.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGERS, NUMBERS, STRING, DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGERS, INTERVALS, NUMBERS, STRING, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
     from bergsql.engine.sql.functions.model import Call
 
 
-def _spark_sum_type(arguments: Sequence[Bound]) -> DataType:
+def spark_sum_type(arguments: Sequence[Bound]) -> DataType:
     type_ = arguments[0].type
     if type_.kind in INTEGERS:
         return BIGINT
     if type_.kind is Kind.DECIMAL:
         return bounded(min((type_.precision or 38) + 10, 38), type_.scale or 0)
-    return DOUBLE
+    return DataType(type_.kind) if type_.kind in INTERVALS else DOUBLE
 
 
 def _flink_sum_type(arguments: Sequence[Bound]) -> DataType:
@@ -33,11 +33,38 @@ def _flink_sum_type(arguments: Sequence[Bound]) -> DataType:
     return DataType(Kind.DECIMAL, 38, type_.scale or 0) if type_.kind is Kind.DECIMAL else type_
 
 
+def spark_sum(call: Call, arguments: list[Bound], context: Context) -> str:
+    """Spark's SUM of anything but whole numbers."""
+    a = arguments[0]
+    if a.type.kind in INTERVALS:
+        return _interval_of(f"CAST({call('sum', interval_count(a))} AS BIGINT)", a.type)
+    total = call("sum", a.sql)
+    if a.type.kind is Kind.DECIMAL:
+        type_ = spark_sum_type(arguments)
+        return f"TRY_CAST({total} AS DECIMAL({type_.precision},{type_.scale}))"
+    return total
+
+
+def interval_count(a: Bound) -> str:
+    """An interval as a number: of months, or of microseconds."""
+    if a.type.kind is Kind.INTERVAL_YEAR_MONTH:
+        return f"(datepart('year', {a.sql}) * 12 + datepart('month', {a.sql}))"
+    return f"epoch_us({a.sql})"
+
+
+def _interval_of(count: str, type_: DataType) -> str:
+    if type_.kind is Kind.INTERVAL_YEAR_MONTH:
+        return f"to_months(CAST({count} AS INTEGER))"
+    return f"to_microseconds({count})"
+
+
 def _sum(call: Call, arguments: list[Bound], context: Context) -> str:
     """DuckDB adds integers up in a HUGEINT; what it gives is cut once a group, not once a row."""
     a = arguments[0]
-    total = call("sum", a.sql)
     kind = a.type.kind
+    if kind in INTERVALS:
+        return spark_sum(call, arguments, context)
+    total = call("sum", a.sql)
     if kind in INTEGERS:
         return (
             integers.wrapped(total, Kind.BIGINT if context.spark else kind)
@@ -45,7 +72,7 @@ def _sum(call: Call, arguments: list[Bound], context: Context) -> str:
             else f"CAST({total} AS BIGINT)"
         )
     if kind is Kind.DECIMAL:
-        type_ = _spark_sum_type(arguments) if context.spark else _flink_sum_type(arguments)
+        type_ = spark_sum_type(arguments) if context.spark else _flink_sum_type(arguments)
         return f"TRY_CAST({total} AS DECIMAL({type_.precision},{type_.scale}))"
     return f"CAST({total} AS FLOAT)" if kind is Kind.FLOAT and not context.spark else total
 
@@ -55,7 +82,7 @@ def _avg_type(arguments: Sequence[Bound]) -> DataType:
     if type_.kind is Kind.DECIMAL:
         precision, scale = type_.precision or 38, type_.scale or 0
         return bounded(precision + 4, scale + 4)
-    return DOUBLE
+    return DataType(type_.kind) if type_.kind in INTERVALS else DOUBLE
 
 
 def _flink_avg_type(arguments: Sequence[Bound]) -> DataType:
@@ -68,6 +95,9 @@ def _flink_avg_type(arguments: Sequence[Bound]) -> DataType:
 def _avg(call: Call, arguments: list[Bound], context: Context) -> str:
     a = arguments[0]
     kind = a.type.kind
+    if kind in INTERVALS:
+        mean = f"round({call('sum', interval_count(a))} / CAST({call('count', a.sql)} AS DOUBLE))"
+        return f"CASE WHEN {call('count', a.sql)} > 0 THEN {_interval_of(f'CAST({mean} AS BIGINT)', a.type)} END"
     if kind is Kind.DECIMAL:
         type_ = _avg_type(arguments) if context.spark else _flink_avg_type(arguments)
         return _decimal_average(call("sum", a.sql), call("count", a.sql), a.type, type_, context)
@@ -131,6 +161,23 @@ def _quantile(duck: str) -> Callable[[Call, list[Bound], Context], str]:
     return made
 
 
+def _percentile(call: Call, arguments: list[Bound], context: Context) -> str:
+    """PERCENTILE(x, fraction[, frequency]): each value counts as often as its frequency says."""
+    _check_fraction(arguments[1])
+    if len(arguments) < 3 or arguments[2].constant == 1:
+        return call("quantile_cont", arguments[0].sql, arguments[1].sql)
+    raise not_supported("PERCENTILE with a frequency")
+
+
+def _approx_percentile(call: Call, arguments: list[Bound], context: Context) -> str:
+    _check_fraction(arguments[1])
+    if len(arguments) > 2:
+        accuracy = arguments[2].constant
+        if not isinstance(accuracy, int) or isinstance(accuracy, bool) or accuracy < 1:
+            raise BergError(ErrorCode.INVALID, "The accuracy of a percentile is a literal number above 0.")
+    return call("quantile_disc", arguments[0].sql, arguments[1].sql)
+
+
 def _check_fraction(fraction: Bound) -> None:
     """What DuckDB takes as a fraction: a literal from 0 to 1, or an array of such (which is looked at when it runs)."""
     kind = fraction.type.children[0].type.kind if fraction.type.kind is Kind.ARRAY else fraction.type.kind
@@ -160,7 +207,14 @@ def _listagg(call: Call, arguments: list[Bound], context: Context) -> str:
 
 
 def _count_if(call: Call, arguments: list[Bound], context: Context) -> str:
-    return f"CAST({call('count_if', arguments[0].sql)} AS BIGINT)"
+    return f"CAST({call('count_if', f'coalesce({arguments[0].sql}, FALSE)')} AS BIGINT)"
+
+
+def _distinct(call: Call, arguments: list[Bound], context: Context) -> str:
+    """The second argument, how far off it may be, is a literal; DuckDB's sketch has one size."""
+    if len(arguments) > 1 and not isinstance(arguments[1].constant, int | float | Decimal):
+        raise BergError(ErrorCode.INVALID, "The second argument, how far off the number may be, is a literal number.")
+    return call("approx_count_distinct", arguments[0].sql)
 
 
 def _grouping(call: Call, arguments: list[Bound], context: Context) -> str:
@@ -196,9 +250,9 @@ def _corr(call: Call, arguments: list[Bound], context: Context) -> str:
 
 FUNCTIONS: tuple[Function, ...] = (
     Aggregate("count", "fs", "a+", BIGINT, _count),
-    Aggregate("sum", "s", "n", _spark_sum_type, _sum),
+    Aggregate("sum", "s", "N", spark_sum_type, _sum),
     Aggregate("sum", "f", "n", _flink_sum_type, _sum),
-    Aggregate("avg mean", "s", "n", _avg_type, _avg),
+    Aggregate("avg mean try_avg", "s", "N", _avg_type, _avg),
     Aggregate("avg mean", "f", "n", _flink_avg_type, _avg),
     Aggregate("min", "fs", "a", 0, "min"),
     Aggregate("max", "fs", "a", 0, "max"),
@@ -226,10 +280,11 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("min_by", "s", "aa", 0, "arg_min_null"),
     Aggregate("median", "s", "d", DOUBLE, "median"),
     Aggregate("mode", "s", "a", 0, "mode"),
-    Aggregate("percentile percentile_cont", "fs", "da", _quantile_type, _quantile("quantile_cont")),
+    Aggregate("percentile", "fs", "dai?", _quantile_type, _percentile),
+    Aggregate("percentile_cont", "fs", "da", _quantile_type, _quantile("quantile_cont")),
     Aggregate("percentile_disc", "s", "da", _quantile_type, _quantile("quantile_disc")),
-    Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _quantile("quantile_disc")),
-    Aggregate("approx_count_distinct", "fs", "a", BIGINT, "approx_count_distinct"),
+    Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _approx_percentile),
+    Aggregate("approx_count_distinct", "fs", "ad?", BIGINT, _distinct),
     Aggregate("listagg", "fs", "tt?", STRING, _listagg),
     Aggregate("string_agg", "s", "tt?", STRING, _listagg),
     Aggregate("bit_and", "s", "I", 0, "bit_and"),

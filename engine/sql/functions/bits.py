@@ -114,16 +114,6 @@ def _written_digits(v: str, base: str) -> str:
     return f"({sign} || {rest} || substr('{_DIGITS}', {low} + 1, 1))"
 
 
-def _bitmap_bit(arguments: list[Bound], context: Context) -> str:
-    """The place of a number in its bitmap of 32,768 bits."""
-    return let(arguments[0].sql, lambda x: f"(CASE WHEN {x} > 0 THEN ({x} - 1) % 32768 ELSE -({x} % 32768) END)")
-
-
-def _bitmap_bucket(arguments: list[Bound], context: Context) -> str:
-    """The number of the bitmap that a number is in, from 1 on for the numbers from 1 on."""
-    return let(arguments[0].sql, lambda x: f"(CASE WHEN {x} > 0 THEN 1 + ({x} - 1) // 32768 ELSE {x} // 32768 END)")
-
-
 TINYINT = DataType(Kind.TINYINT)
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -134,7 +124,4 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("shiftrightunsigned", "s", "Ii", _shifted_type, _shiftright(signed=False)),
     Scalar("bit_count", "s", "a", INT, _bit_count),
     Scalar("bit_get getbit", "s", "Ii", TINYINT, _bit_get),
-    Scalar("bitmap_bit_position", "s", "l", BIGINT, _bitmap_bit),
-    Scalar("bitmap_bucket_number", "s", "l", BIGINT, _bitmap_bucket),
-    Scalar("bitmap_count", "s", "x", BIGINT, "CAST(bit_count(CAST({0} AS BIT)) AS BIGINT)"),
 )

@@ -19,8 +19,7 @@ SUBJECTS = {
         sign signum sin sinh sqrt tan tanh truncate unhex width_bucket
     """,
     "bits": """
-        bin bit_count bit_get bitmap_bit_position bitmap_bucket_number bitmap_count conv getbit shiftleft
-        shiftright shiftrightunsigned
+        bin bit_count bit_get conv getbit shiftleft shiftright shiftrightunsigned
     """,
     "trying": "negative positive try_add try_divide try_mod try_multiply try_subtract",
     "randoms": "rand rand_integer randn random uniform",
@@ -80,7 +79,11 @@ SUBJECTS = {
         bool_or collect_list collect_set corr count count_if covar_pop covar_samp every first first_value
         grouping grouping_id last last_value listagg max max_by mean median min min_by mode percentile
         percentile_approx percentile_cont percentile_disc single_value some std stddev stddev_pop
-        stddev_samp string_agg sum var_pop var_samp variance
+        stddev_samp string_agg sum try_avg var_pop var_samp variance
+    """,
+    "statistics": """
+        kurtosis regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+        skewness try_sum
     """,
     "windows": "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number",
     "system": "current_catalog current_database current_schema current_user session_user user version",

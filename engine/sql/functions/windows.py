@@ -47,6 +47,13 @@ def _shifted(duck: str) -> Callable[[Call, list[Bound], Context], str]:
     return made
 
 
+def _nth_value(call: Call, arguments: list[Bound], context: Context) -> str:
+    number = arguments[1].constant
+    if isinstance(number, int) and number < 1:
+        raise BergError(ErrorCode.INVALID, "NTH_VALUE takes a number above 0.")
+    return call("nth_value", *(a.sql for a in arguments))
+
+
 def _value_type(arguments: Sequence[Bound]) -> DataType:
     """The type of the value; that of the default where the value is a bare NULL."""
     value = arguments[0].type
@@ -66,5 +73,5 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("cume_dist", "fs", "", DOUBLE, _rank("cume_dist", "BIGINT"), window_only=True),
     Aggregate("lag", "fs", "ai?a?", _value_type, _shifted("lag"), window_only=True, may_ignore_nulls=True),
     Aggregate("lead", "fs", "ai?a?", _value_type, _shifted("lead"), window_only=True, may_ignore_nulls=True),
-    Aggregate("nth_value", "fs", "ai", 0, "nth_value", window_only=True, may_ignore_nulls=True),
+    Aggregate("nth_value", "fs", "ai", 0, _nth_value, window_only=True, may_ignore_nulls=True),
 )
