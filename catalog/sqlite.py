@@ -123,7 +123,7 @@ class Sqlite:
             return BergError(
                 ErrorCode.IO,
                 f"The catalog's database {self.path} is locked by another process, for more than {PATIENCE:.0f} s.",
-                hint="Try again when that is done.",
+                hint="Try again when that is done. Java's JDBC driver holds it as long as it runs, except in WAL mode.",
             )
         if name.startswith("SQLITE_CANTOPEN"):
             there = self.path.parent.is_dir()

@@ -91,6 +91,13 @@ def cast_rows(rows: pa.RecordBatch, wanted: pa.Schema, fields: Sequence[NestedFi
         raise wrong_length(sorted({f.type.length for f in walk(tuple(fields)) if isinstance(f.type, FixedType)})) from e
 
 
+def without_columns(rows: int) -> pa.RecordBatch:
+    """A batch that holds nothing but the number of its rows."""
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+
+
 def wrong_length(lengths: Sequence[int]) -> BergError:
     """The error for a value of another length than its column of type ``fixed`` has."""
     told = ", ".join(map(str, lengths))

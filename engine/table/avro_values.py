@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bergsql.engine.table.arrow_types import without_columns
 from bergsql.engine.table.avro_schema import Json, is_map_of_pairs, value_type
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def batch_of(
     """Records of an expanded Avro schema as a batch of ``fields``, which are the schema's at these positions."""
     import pyarrow as pa
 
+    if not fields:
+        return without_columns(len(records))
     arrays = []
     for i, f in zip(columns, fields, strict=True):
         wanted = schema["fields"][i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.types import (
     FixedType,
     IcebergType,
@@ -14,11 +14,13 @@ from bergsql.catalog.metadata.types import (
     NestedField,
     StructType,
     TimestampNsType,
+    TimestampType,
     TimestamptzNsType,
+    TimestamptzType,
     TimeType,
     UUIDType,
 )
-from bergsql.engine.table.arrow_types import arrow_type
+from bergsql.engine.table.arrow_types import arrow_type, without_columns
 from bergsql.engine.table.avro_schema import FIELD_ID
 
 if TYPE_CHECKING:
@@ -58,10 +60,15 @@ class OrcWriter:
         return int(self._file.tell())
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows, of the types of arrow_types.py."""
+        """Append rows, of the types of arrow_types.py. UNSUPPORTED for what could not be read again."""
         import pyarrow as pa
 
-        columns = [column.cast(f.type) for column, f in zip(batch.columns, self._schema, strict=True)]
+        try:
+            columns = [column.cast(f.type) for column, f in zip(batch.columns, self._schema, strict=True)]
+        except pa.ArrowInvalid as e:
+            if "timestamp" not in str(e):
+                raise
+            raise _out_of_range("Writing") from e
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> None:
@@ -98,6 +105,10 @@ def _orc_type(t: IcebergType) -> pa.DataType:
             return pa.binary()
         case TimeType():
             return pa.int64()
+        case TimestampType():
+            return pa.timestamp("ns")
+        case TimestamptzType():
+            return pa.timestamp("ns", "UTC")
         case StructType(fields=fields):
             return pa.struct([_orc_field(f) for f in fields])
         case ListType():
@@ -126,9 +137,14 @@ def orc_columns(storage: Storage, path: str) -> list[pa.Field]:
 def read_orc(storage: Storage, path: str, columns: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """The rows of a file, of some of its columns: their positions, ascending. CORRUPT when it is damaged."""
     import pyarrow as pa
-    from pyarrow import dataset
+    from pyarrow import dataset, orc
 
     try:
+        if not columns:
+            rows = orc.ORCFile(storage.readable_path(path)).nrows
+            for at in range(0, rows, _BATCH_ROWS):
+                yield without_columns(min(_BATCH_ROWS, rows - at))
+            return
         fields = orc_columns(storage, path)
         wanted = pa.schema([fields[i] for i in columns])
         source = dataset.dataset(storage.readable_path(path), format="orc")
@@ -147,12 +163,14 @@ def read_orc(storage: Storage, path: str, columns: Sequence[int]) -> Iterator[pa
         raise
     except (OSError, ValueError, pa.ArrowException) as e:
         if _OUT_OF_RANGE in str(e):
-            raise BergError(
-                ErrorCode.UNSUPPORTED,
-                f"A timestamp before 1677 or after 2262 in an ORC file ({path}) is not supported yet.",
-                hint="Parquet and Avro files may hold it.",
-            ) from e
+            raise _out_of_range("Reading", f" ({path})") from e
         raise _damaged(path) from e
+
+
+def _out_of_range(verb: str, where: str = "") -> BergError:
+    """The error for a timestamp that nanoseconds in 64 bits cannot count, in which Arrow reads all of ORC's."""
+    form = f"{verb} a timestamp before 1677 or after 2262 in an ORC file{where}"
+    return not_supported(form, hint="Parquet and Avro files may hold it.")
 
 
 def _damaged(path: str) -> BergError:

@@ -144,8 +144,7 @@ class _Group:
             storage.readable_path(path)
         wanted = {f.field_id for f in fields}
         columns = tuple(i for i, c in enumerate(self.columns or ()) if c.field_id in wanted)
-        # At least one, or nobody could tell how many rows there are.
-        return FileStream(storage, self.file_format, tuple(paths), columns or (0,))
+        return FileStream(storage, self.file_format, tuple(paths), columns)
 
     def sql(self, variable: str, fields: Sequence[NestedField], table: LoadedTable) -> str:
         if self.columns is not None and self.file_format != _PARQUET:

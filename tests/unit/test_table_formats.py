@@ -378,11 +378,21 @@ def test_a_damaged_file_is_told_of(tables: Tables, file_format: str) -> None:
         assert str(path) in error.message
 
 
-def test_a_timestamp_that_arrow_cannot_read_from_orc_is_refused(tables: Tables) -> None:
-    tables.create({"ts": "timestamp"}, (), {"write.format.default": "orc"})
-    tables.insert("SELECT TIMESTAMP '9999-12-31 00:00:00'")
+def test_timestamps_that_arrow_cannot_read_from_orc(tables: Tables) -> None:
+    """Neither written nor read: other programs' files may hold them."""
+    table = tables.create({"l": list_of("timestamptz"), "ts": "timestamp"}, (), {"write.format.default": "orc"})
+    before = tables.on_disk()
+    for row in ("[], TIMESTAMP '9999-12-31 00:00:00'", "[TIMESTAMPTZ '0001-01-01 00:00:00+00'], NULL"):
+        with pytest.raises(BergError, match="Writing a timestamp before 1677 or after 2262") as refused:
+            tables.insert(f"SELECT {row}")
+        assert refused.value.code is ErrorCode.UNSUPPORTED
+    assert tables.on_disk() == before
+    path = tables.warehouse / "foreign.orc"
+    orc.write_table(pa.table({"ts": pa.array([253_402_214_400_000_000], pa.timestamp("us"))}), path)
+    tables.commit(table, Append([DataFile(str(path), 1, path.stat().st_size, "ORC")]))
+    assert scanned(tables, "t", frozenset({"l"})) == [(None,)]
     with pytest.raises(duckdb.Error) as caught:
         scanned(tables)
     error = stream_error(str(caught.value))
     assert error is not None
-    assert "before 1677 or after 2262 in an ORC file" in error.message
+    assert "Reading a timestamp before 1677 or after 2262 in an ORC file" in error.message
