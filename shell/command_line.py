@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -154,6 +155,8 @@ def _converse(
     if not scripts and sys.stdin.isatty() and sys.stdout.isatty():
         from bergsql.shell.repl import run_prompt
 
+        if options.no_color:
+            os.environ["NO_COLOR"] = "1"  # for all that draws: the prompt, the progress bar
         history = options.history or config.history or str(session.home / "history")
         return run_prompt(runner, Path(history).expanduser(), config.prompt)
     return run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
@@ -11,7 +12,7 @@ def prompt_keys(is_complete: Callable[[str], bool]) -> KeyBindings:
     """Enter runs what is complete and else begins a line; Alt-Enter always begins one."""
     keys = KeyBindings()
 
-    @keys.add("enter")
+    @keys.add("enter", filter=~is_searching)  # else it takes what Ctrl-R found
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         # In the middle of a statement of several lines, Enter is for editing.

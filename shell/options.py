@@ -43,6 +43,7 @@ class Options:
         self.notes: list[str] = []
         """What to tell of options that mean nothing here."""
         self.no_config = False
+        self.no_color = False
         self.safe = False
         self.timing = False
         self.verbose = False
@@ -150,6 +151,7 @@ OPTIONS = (
     ),
     Option("--timing", None, "tell the time that each statement took", _flag("timing")),
     Option("--verbose", None, "show each statement before it runs", _flag("verbose"), short="-v"),
+    Option("--no-color", None, "no colours at the prompt, as with NO_COLOR in the environment", _flag("no_color")),
     Option("--no-config", None, "do not read config.toml in $BERGSQL_HOME", _flag("no_config")),
     Option(
         "--continue-on-error",

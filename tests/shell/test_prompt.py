@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -231,3 +232,122 @@ def test_results_can_go_to_a_file(berg: Berg) -> None:
         terminal.type(CTRL_D)
         assert terminal.ended() == 0
     assert path.read_text() == "n\n1\n"
+
+
+# --- editing ---------------------------------------------------------------------------------------------------------
+
+RIGHT, DOWN, HOME, END = "\x1b[C", "\x1b[B", "\x1b[H", "\x1b[F"
+CTRL_A, CTRL_E, CTRL_K, CTRL_U, CTRL_W, CTRL_Y = "\x01", "\x05", "\x0b", "\x15", "\x17", "\x19"
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (("ELECT 1;", CTRL_A, "S", CTRL_E, " "), "SELECT 1; "),
+        (("ELECT 1;", HOME, "S", END, "-"), "SELECT 1;-"),
+        (("SELECT 12;", LEFT, LEFT, RIGHT, "3"), "SELECT 123;"),
+        (("SELECT 1 AS n;", CTRL_A, RIGHT * 8, CTRL_K, ";"), "SELECT 1;"),
+        (("nonsense SELECT 1;", LEFT * 9, CTRL_U), "SELECT 1;"),
+        (("SELECT 1 AS wrong", CTRL_W, "n;"), "SELECT 1 AS n;"),
+        (("one two", CTRL_W, CTRL_A, CTRL_Y), "twoone"),
+        (("SELECT '中文';", LEFT * 3, "\x7f", "字"), "SELECT '字文';"),
+    ],
+)
+def test_keys_that_edit(keys: tuple[str, ...], left: str, terminal: Terminal) -> None:
+    terminal.type(*keys)
+    terminal.wait(lambda lines: lines[-1] == f"{FLINK} {left.rstrip()}")
+
+
+def test_up_and_down_go_through_the_history(terminal: Terminal) -> None:
+    for number in (1, 2, 3):
+        terminal.enter(f"SELECT {number} AS n;")
+    terminal.type(UP, UP)
+    terminal.wait(lambda lines: lines[-1] == f"{FLINK} SELECT 2 AS n;")
+    terminal.type(DOWN)
+    terminal.wait(lambda lines: lines[-1] == f"{FLINK} SELECT 3 AS n;")
+    terminal.type(DOWN)
+    terminal.wait(lambda lines: lines[-1] == FLINK)
+
+
+def test_the_history_is_searched(terminal: Terminal) -> None:
+    for name in ("apples", "pears", "apricots"):
+        terminal.enter(f"SELECT 1 AS {name};")
+    terminal.type("\x12ap")  # Ctrl-R
+    terminal.wait(lambda lines: any("SELECT 1 AS apricots;" in line for line in lines[-2:]))
+    terminal.type("p")
+    terminal.wait(lambda lines: any("SELECT 1 AS apples;" in line for line in lines[-2:]))
+    terminal.type(ENTER)
+    terminal.wait(lambda lines: lines[-1] == f"{FLINK} SELECT 1 AS apples;")
+    assert "| apples |" in terminal.enter("")
+
+
+def test_the_history_can_be_elsewhere_and_holds_no_scripts(berg: Berg) -> None:
+    path = berg.home / "deep" / "my_history"
+    (berg.home / "init.sql").write_text("SET 'from_init' = 'x';\n")
+    (berg.home / "s.sql").write_text("SET 'from_script' = 'x';\n")
+    arguments = ("--history", str(path), "-i", str(berg.home / "init.sql"))
+    with Terminal(berg, *arguments) as terminal:
+        terminal.prompted()
+        terminal.enter(f"SOURCE {berg.home}/s.sql;")
+        terminal.enter("SELECT 'typed' AS t;")
+        terminal.type(CTRL_D)
+        assert terminal.ended() == 0
+    text = path.read_text()
+    assert "SELECT 'typed' AS t;" in text
+    assert "SOURCE " in text
+    assert "from_" not in text
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not (berg.home / "history").exists()
+
+
+# --- other things ----------------------------------------------------------------------------------------------------
+
+
+def test_the_prompt_can_be_another(berg: Berg) -> None:
+    (berg.home / "config.toml").write_text("prompt = '{database}/{dialect}$ '\ntiming = true\n")
+    with Terminal(berg) as terminal:
+        terminal.prompted("default_database/flink$")
+        assert terminal.enter("SELECT 1 AS n;", "default_database/flink$")[-1].startswith("Time: 0.")
+
+
+def test_a_size_that_changes_while_a_line_is_long(terminal: Terminal) -> None:
+    text = "SELECT 'a text that is quite long, so that it takes two lines' AS t, 2 AS n;"
+    terminal.type(text)
+    terminal.wait(lambda lines: text[:40] in "".join(lines))
+    terminal.resize(70, 30)
+    terminal.type(ENTER)
+    lines = terminal.wait(lambda lines: lines[-1] == FLINK and any("row in set" in line for line in lines))
+    assert any(line.endswith(" | 2 |") for line in lines)
+
+
+def test_a_size_that_changes_while_a_query_runs(terminal: Terminal) -> None:
+    terminal.type("SELECT 'begun' AS s; ", ENDLESS, ENTER)
+    terminal.wait(lambda lines: "| begun |" in lines)
+    terminal.resize(100, 30)
+    terminal.type(CTRL_C)
+    terminal.prompted()
+    assert "| 1 |" in terminal.enter("SELECT 1 AS n;")
+
+
+def test_a_long_script_is_pasted(terminal: Terminal) -> None:
+    lines = [f"SELECT {n} AS n, '中文 \t {n}' AS s;" for n in range(60)]
+    terminal.type(PASTE_BEGIN, "\r".join(["CREATE TABLE t (n INT);", *lines, "SELECT 'end' AS e;"]), PASTE_END)
+    terminal.wait(lambda lines: lines[-1].endswith("SELECT 'end' AS e;"))
+    terminal.type(ENTER)
+    shown = terminal.wait(lambda lines: "| end |" in lines and lines[-1] == FLINK)
+    assert "| 59 | 中文 \\t 59 |" in shown
+
+
+@pytest.mark.parametrize("way", ["option", "variable", "dumb"])
+def test_colours_are_off(way: str, berg: Berg) -> None:
+    environment = {"variable": {"NO_COLOR": "1"}, "dumb": {"TERM": "dumb"}}.get(way, {})
+    arguments = ("--no-color",) if way == "option" else ()
+    with Terminal(berg, *arguments, environment=environment) as terminal:
+        terminal.wait(lambda lines: lines[-1] == FLINK)
+        terminal.type("SELECT 'x' AS n;", ENTER)
+        terminal.wait(lambda lines: "| x |" in lines and lines[-1] == FLINK)
+        terminal.type("SELECT nope;", ENTER)
+        terminal.wait(lambda lines: any(line.startswith("[ERROR]") for line in lines) and lines[-1] == FLINK)
+        assert re.search(r"\x1b\[[0-9;]*3[0-9](;[0-9;]*)?m", terminal.raw) is None
+        terminal.type(CTRL_D)
+        assert terminal.ended() == 0
