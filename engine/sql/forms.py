@@ -143,7 +143,9 @@ FORMS: tuple[Form, ...] = (
         "    [, PRIMARY KEY (column, …) NOT ENFORCED])\n"
         "  [USING iceberg] [COMMENT 'text'] [PARTITIONED BY (column | transform(column), …)]\n"
         "  [LOCATION 'place'] [WITH ('key'='value', …) | TBLPROPERTIES ('key'='value', …)] [AS query]\n"
-        "CREATE TABLE name LIKE other",
+        "CREATE TABLE name [(column type, …)] [WITH ('key'='value', …)] LIKE other\n"
+        "  [({INCLUDING | EXCLUDING | OVERWRITING} {ALL | CONSTRAINTS | OPTIONS | PARTITIONS | …}, …)]\n"
+        "CREATE EXTERNAL TABLE name [(column type, …)] STORED BY ICEBERG LOCATION 'place'",
         "CREATE TABLE visits (\n  id BIGINT,\n  who STRING,\n  at_time TIMESTAMP(6)\n) PARTITIONED BY (days(at_time), "
         "bucket(4, id))\nWITH ('format-version'='2');",
     ),
@@ -250,9 +252,19 @@ FORMS: tuple[Form, ...] = (
         "views",
         "CREATE VIEW",
         "Name a query, for the session.",
-        "CREATE [OR REPLACE] [TEMPORARY] VIEW [IF NOT EXISTS] name [(column, …)] [COMMENT 'text'] AS query",
+        "CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(column [COMMENT 'text'], …)]\n"
+        "  [COMMENT 'text'] [TBLPROPERTIES ('key'='value', …)] AS query",
         "CREATE TEMPORARY VIEW recent AS SELECT id, who FROM visits WHERE id > 0;",
         _TABLE,
+    ),
+    Form(
+        "views",
+        "ALTER VIEW",
+        "Give a view another name, query or properties.",
+        "ALTER VIEW name RENAME TO name\nALTER VIEW name AS query\n"
+        "ALTER VIEW name {SET TBLPROPERTIES ('key'='value', …) | UNSET TBLPROPERTIES [IF EXISTS] ('key', …)}",
+        "ALTER VIEW recent AS SELECT id, who FROM visits;",
+        f"{_TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
     ),
     Form(
         "views",
@@ -269,15 +281,65 @@ FORMS: tuple[Form, ...] = (
         "SHOW VIEWS [{FROM | IN} database] [LIKE 'pattern']",
         "SHOW VIEWS;",
     ),
+    Form(
+        "views",
+        "SHOW CREATE VIEW",
+        "The statement that makes a view again, with the full names of its tables.",
+        "SHOW CREATE VIEW name",
+        "SHOW CREATE VIEW recent;",
+        f"{_TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
+    ),
+    # --- functions ---
+    Form(
+        "functions",
+        "CREATE FUNCTION",
+        "Name an expression, or a function in Python whose annotations are SQL types, for the session.",
+        "CREATE [OR REPLACE] [TEMPORARY [SYSTEM]] FUNCTION [IF NOT EXISTS] name (parameter type [DEFAULT value], …)\n"
+        "  [RETURNS type] [COMMENT 'text'] RETURN expression\n"
+        "CREATE [OR REPLACE] [TEMPORARY [SYSTEM]] FUNCTION [IF NOT EXISTS] name AS 'module.function' LANGUAGE PYTHON",
+        "CREATE FUNCTION area(w DOUBLE, h DOUBLE DEFAULT 1) RETURNS DOUBLE RETURN w * h;",
+    ),
+    Form(
+        "functions",
+        "DROP FUNCTION",
+        "Forget a function.",
+        "DROP [TEMPORARY [SYSTEM]] FUNCTION [IF EXISTS] name",
+        "DROP FUNCTION area;",
+        "CREATE FUNCTION area(w DOUBLE, h DOUBLE) RETURN w * h;",
+    ),
+    Form(
+        "functions",
+        "SHOW FUNCTIONS",
+        "List the functions: USER are those that were made here, SYSTEM those that are built in.",
+        "SHOW [USER | SYSTEM | ALL] FUNCTIONS [{FROM | IN} database] [LIKE 'pattern']",
+        "SHOW FUNCTIONS LIKE 'reg%';",
+    ),
+    Form(
+        "functions",
+        "DESCRIBE FUNCTION",
+        "What is known of a function.",
+        "DESCRIBE FUNCTION [EXTENDED] name",
+        "DESCRIBE FUNCTION EXTENDED upper;",
+    ),
     # --- rows ---
     Form(
         "rows",
         "INSERT",
         "Append rows, or replace them: INSERT OVERWRITE replaces partitions, as its flavour says.",
         "INSERT INTO name [PARTITION (column = value, …)] [(column, …)] {VALUES (value, …), … | query}\n"
+        "INSERT INTO name BY NAME query\n"
         "INSERT OVERWRITE name [PARTITION (column [= value], …)] {VALUES (value, …), … | query}",
         "INSERT INTO visits VALUES (1, 'ann', TIMESTAMP '2024-03-01 10:00:00');\n"
         "INSERT INTO visits (id, who) SELECT id + 1, UPPER(who) FROM visits;",
+        _TABLE,
+    ),
+    Form(
+        "rows",
+        "EXECUTE STATEMENT SET",
+        "INSERTs that are all checked before the first runs, and then run in order up to one that fails.",
+        "EXECUTE STATEMENT SET BEGIN INSERT …; … END\nBEGIN STATEMENT SET; INSERT …; … END",
+        "EXECUTE STATEMENT SET BEGIN\n"
+        "INSERT INTO visits (id) VALUES (1);\nINSERT INTO visits (id, who) VALUES (2, 'bob');\nEND;",
         _TABLE,
     ),
     Form(
@@ -297,7 +359,7 @@ FORMS: tuple[Form, ...] = (
         "rows",
         "EXPLAIN",
         "How a query or INSERT is run: the files that are kept, and the plan. ANALYZE runs the query.",
-        "EXPLAIN [PLAN FOR] {query | INSERT … | CREATE TABLE … AS query}\n"
+        "EXPLAIN [PLAN FOR] {query | INSERT … | CREATE TABLE … AS query | STATEMENT SET BEGIN … END}\n"
         "EXPLAIN {ESTIMATED_COST | CHANGELOG_MODE | JSON_EXECUTION_PLAN | PLAN_ADVICE}, … query\n"
         "EXPLAIN {EXTENDED | FORMATTED | COST | ANALYZE} query",
         "EXPLAIN SELECT * FROM visits WHERE id = 1;\nEXPLAIN EXTENDED SELECT who FROM visits;",
