@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.comparison import comparable, condition
+from bergsql.engine.plan.sql_text import FAILURE_MARK
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import flink_name, spark_name
-from bergsql.engine.sql.types import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, FLOATS, INT, STRING, DataType, Kind
+from bergsql.engine.sql.types import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, FLOATS, INT, NULL, STRING, DataType, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -83,6 +84,36 @@ def _isnotnull(arguments: list[Bound], context: Context) -> Bound:
     return Bound(f"({arguments[0].sql} IS NOT NULL)", BOOLEAN, f"({arguments[0].text} IS NOT NULL)", False)
 
 
+def _equal_null(node: exp.Expr, context: Context) -> Bound:
+    from bergsql.engine.plan.arguments import fit_arguments
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.sql.parser.query import span_of
+
+    bound = [bind(a, context) for a in node.expressions]
+    fit_arguments("aa", "equal_null", bound, context, span_of(node))
+    a, b = comparable(bound[0], bound[1], context, node)
+    text = f"equal_null({bound[0].text}, {bound[1].text})"
+    return Bound.of(f"({a.sql} IS NOT DISTINCT FROM {b.sql})", BOOLEAN, text, a, b, nullable=False)
+
+
+def _raised(message: str) -> str:
+    return f"error({string_literal(FAILURE_MARK)} || {message})"
+
+
+def _assert_true(arguments: list[Bound], context: Context) -> Bound:
+    test = arguments[0]
+    message = string_literal(f"'{test.text}' is not true!")
+    said = arguments[1].sql if len(arguments) > 1 else message
+    shown = arguments[1].text if len(arguments) > 1 else f"'{test.text}' is not true!"
+    text = f"assert_true({test.text}, {shown})"
+    sql = f"CASE WHEN {test.sql} THEN NULL ELSE {_raised(said)} END"
+    return Bound(sql, NULL, text, volatile=True)
+
+
+def _raise_error(arguments: list[Bound], context: Context) -> Bound:
+    return Bound(_raised(f"coalesce({arguments[0].sql}, 'null')"), NULL, "", volatile=True)
+
+
 def _isnan(arguments: list[Bound], context: Context) -> str:
     a = arguments[0]
     return f"coalesce(isnan({a.sql}), FALSE)" if a.type.kind in FLOATS else "FALSE"
@@ -124,6 +155,11 @@ FUNCTIONS: tuple[Function, ...] = (
             ("timestamp", DataType(Kind.TIMESTAMP_LTZ, 6)),
         )
     ),
+    Special("equal_null", "s", _equal_null),
+    Scalar("nullifzero", "s", "n", 0, "CASE WHEN {0} <> 0 THEN {0} END"),
+    Scalar("zeroifnull", "s", "n", 0, "coalesce({0}, 0)"),
+    Scalar("assert_true", "s", "bt?", NULL, _assert_true),
+    Scalar("raise_error", "s", "t", NULL, _raise_error),
     Scalar("isnull", "s", "a", BOOLEAN, _isnull),
     Scalar("isnotnull", "s", "a", BOOLEAN, _isnotnull),
     Scalar("isnan", "s", "n", BOOLEAN, _isnan),

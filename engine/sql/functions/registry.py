@@ -10,8 +10,9 @@ from bergsql.engine.sql.functions.model import Function
 
 SUBJECTS = {
     "conditional": """
-        bigint binary boolean coalesce date decimal double float greatest if ifnull int isnan isnotnull
-        isnull least nanvl nullif nvl nvl2 smallint string timestamp tinyint typeof
+        assert_true bigint binary boolean coalesce date decimal double equal_null float greatest if ifnull int
+        isnan isnotnull isnull least nanvl nullif nullifzero nvl nvl2 raise_error smallint string timestamp tinyint typeof
+        zeroifnull
     """,
     "numeric": """
         abs acos acosh asin asinh atan atan2 atanh bround cbrt ceil ceiling cos cosh cot csc degrees e exp
@@ -42,6 +43,7 @@ SUBJECTS = {
         from_json get_json_object json_array json_array_length json_exists json_object json_object_keys json_query
         json_quote json_string json_unquote json_value schema_of_json to_json
     """,
+    "printed": "format_number format_string printf",
     "patterns": """
         regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr
         rlike split
@@ -86,7 +88,7 @@ SUBJECTS = {
         skewness try_sum
     """,
     "windows": "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number",
-    "system": "current_catalog current_database current_schema current_user session_user user version",
+    "system": "current_catalog current_database current_schema current_user session_user system_user user version",
     "iceberg": """
         system.bucket system.day system.days system.hour system.hours system.iceberg_version system.month
         system.months system.truncate system.year system.years

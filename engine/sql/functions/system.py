@@ -41,5 +41,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("current_schema", "s", "", STRING, _database),
     Scalar("current_user user session_user", "s", "", STRING, _user),
     Scalar("current_user session_user", "f", "", STRING, _user),
+    Scalar("system_user", "f", "", STRING, _user),
     Scalar("version", "s", "", STRING, _version),
 )
