@@ -11,8 +11,8 @@ from bergsql.engine.sql.functions.model import Function
 SUBJECTS = {
     "conditional": """
         assert_true bigint binary boolean coalesce date decimal double equal_null float greatest if ifnull int
-        isnan isnotnull isnull least nanvl nullif nullifzero nvl nvl2 raise_error smallint string timestamp tinyint typeof
-        zeroifnull
+        isnan isnotnull isnull least nanvl nullif nullifzero nvl nvl2 raise_error smallint string timestamp tinyint
+        typeof zeroifnull
     """,
     "numeric": """
         abs acos acosh asin asinh atan atan2 atanh bround cbrt ceil ceiling cos cosh cot csc degrees e exp
