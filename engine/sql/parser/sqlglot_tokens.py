@@ -183,6 +183,8 @@ class Converter:
             self._table_argument(token)
         elif following.key == "(" and key not in NOT_CALLS and not self._plain_before_parenthesis(key):
             self._called_word(token, previous)
+        elif following.key == "(" and key == "WINDOW":  # Spark's function: the clause has a name there
+            self._call(token)
         else:
             self._keyword(token, following, previous)
 
