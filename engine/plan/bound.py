@@ -53,12 +53,15 @@ class Bound(Record):
     volatile
         True for what TRY refuses: two evaluations may differ (``rand()``), it raises an error of ours, it aggregates or
         is a subquery.
+    equality
+        Of ``a = literal``: both sides' SQL and what the literal is of, so that a long chain of ORs may become an IN.
     ring
         The parts of a chain of integer arithmetic (:data:`bergsql.engine.plan.integers.Ring`).
     """
 
     __slots__ = (
         "constant",
+        "equality",
         "exact",
         "name",
         "nullable",
@@ -92,6 +95,7 @@ class Bound(Record):
         self.origin = origin
         self.predicates: dict[int, Predicate] = {}
         self.exact = False
+        self.equality: tuple[str, str, DataType] | None = None
         self.volatile = volatile
         self.ring = ring
 

@@ -54,6 +54,8 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
         nullable=False if symbol in _DUCK else None,
     )
     pushdown.compare(result, symbol, left, right)
+    if symbol == "=" and right.is_constant and not left.is_constant and not left.volatile:
+        result.equality = (left.sql, right.sql, right.type)
     return result
 
 
@@ -164,25 +166,69 @@ def condition(bound: Bound, context: Context, node: exp.Expr, where: str) -> Bou
     )
 
 
+def bind_logic(nodes: list[exp.Expr], first: Bound, context: Context) -> Bound:
+    """A whole chain of ANDs, or of ORs, from its innermost node: its text is joined once, not once a term."""
+    from bergsql.engine.plan.expressions import bind
+
+    word = "AND" if isinstance(nodes[0], exp.And) else "OR"
+    parts = [condition(first, context, nodes[0].this, word)]
+    parts += [condition(bind(n.expression, context), context, n.expression, word) for n in nodes]
+    result = _joined(word, parts)
+    (pushdown.conjunction if word == "AND" else pushdown.disjunction)(result, parts)
+    return result
+
+
 def bind_and(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     a, b = condition(a, context, node.this, "AND"), condition(b, context, node.expression, "AND")
-    result = _joined("AND", a, b)
-    pushdown.conjunction(result, a, b)
+    result = _joined("AND", [a, b])
+    pushdown.conjunction(result, [a, b])
     return result
 
 
 def bind_or(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     a, b = condition(a, context, node.this, "OR"), condition(b, context, node.expression, "OR")
-    result = _joined("OR", a, b)
-    pushdown.disjunction(result, a, b)
+    result = _joined("OR", [a, b])
+    pushdown.disjunction(result, [a, b])
     return result
 
 
-def _joined(word: str, a: Bound, b: Bound) -> Bound:
+def _joined(word: str, parts: list[Bound]) -> Bound:
     # A chain stays flat: its SQL would grow by a pair of parentheses a term, and DuckDB's parser is recursive.
     mark = f" {word} "
-    left = a.sql[1:-1] if a.sql.startswith("(") and a.name == word else a.sql
-    return Bound.of(f"({left}{mark}{b.sql})", BOOLEAN, f"({a.text}{mark}{b.text})", a, b, name=word)
+    first = parts[0]
+    left = first.sql[1:-1] if first.sql.startswith("(") and first.name == word else first.sql
+    text = "(" * (len(parts) - 1) + first.text + "".join(f"{mark}{p.text})" for p in parts[1:])
+    terms = [left, *(p.sql for p in parts[1:])]
+    if len(terms) > _LONG_CHAIN:
+        terms = _shortened(terms, parts, mark)
+    return Bound.of(f"({mark.join(terms)})", BOOLEAN, text, *parts, name=word)
+
+
+_LONG_CHAIN = 200
+_CHUNK = 100
+
+
+def _shortened(terms: list[str], parts: list[Bound], mark: str) -> list[str]:
+    """A long chain as DuckDB works on it in linear time; it takes a minute for 50,000 terms side by side.
+
+    Equalities of one column become an IN. The rest is cut into parts, each in a cast that keeps DuckDB from putting
+    them together again.
+    """
+    lists: dict[tuple[str, Kind, int | None], list[str]] = {}
+    rest: list[str] = []
+    for term, part in zip(terms, parts, strict=True):
+        if part.equality is None or mark != " OR ":
+            rest.append(term)
+        else:
+            left, right, type_ = part.equality
+            lists.setdefault((left, type_.kind, type_.scale), []).append(right)
+    made = [f"({left} IN ({', '.join(values)}))" for (left, _, _), values in lists.items()]
+    while len(rest) > _CHUNK:
+        rest = [
+            f"CAST(CAST(({mark.join(rest[i : i + _CHUNK])}) AS UTINYINT) AS BOOLEAN)"
+            for i in range(0, len(rest), _CHUNK)
+        ]
+    return made + rest
 
 
 def bind_not(node: exp.Expr, context: Context) -> Bound:

@@ -132,8 +132,15 @@ def _bind_chain(node: exp.Expr, context: Context) -> Bound:
         at = at.this
     before = len(context.found.loose)
     bound = bind(at, context)
-    for parent in reversed(spine):
+    while spine:
+        parent = spine.pop()
         refuse_unknown_parts(parent)
+        if type(parent).__name__ in ("And", "Or") and not context.group_keys:
+            nodes = [parent]
+            while spine and type(spine[-1]) is type(parent):
+                nodes.append(spine.pop())
+            bound = imported("comparison.bind_logic")(nodes, bound, context)
+            continue
         if _is_quantified(parent, context):
             bound = imported("quantified.bind_over_list")(parent, bound, context)
         else:

@@ -130,26 +130,26 @@ def truth(bound: Bound) -> None:
         _about(bound, bound.origin, Compare(bound.origin.name, Op.EQ, True))
 
 
-def conjunction(result: Bound, a: Bound, b: Bound) -> None:
-    """Both hold, on every scan that either is about."""
-    slots = {**a.predicates, **b.predicates}
+def conjunction(result: Bound, parts: list[Bound]) -> None:
+    """All hold, on every scan that any is about."""
+    slots = {s for p in parts for s in p.predicates}
     if not slots:
         return
     from bergsql.engine.table.predicate import all_of
 
-    result.predicates = {s: all_of(*(x.predicates[s] for x in (a, b) if s in x.predicates)) for s in slots}
-    result.exact = a.exact and b.exact and len(slots) == 1
+    result.predicates = {s: all_of(*(p.predicates[s] for p in parts if s in p.predicates)) for s in sorted(slots)}
+    result.exact = all(p.exact for p in parts) and len(slots) == 1
 
 
-def disjunction(result: Bound, a: Bound, b: Bound) -> None:
-    """One holds: only what both say something of."""
-    slots = a.predicates.keys() & b.predicates.keys()
+def disjunction(result: Bound, parts: list[Bound]) -> None:
+    """One holds: only what all say something of."""
+    slots = set(parts[0].predicates).intersection(*(p.predicates.keys() for p in parts[1:]))
     if not slots:
         return
     from bergsql.engine.table.predicate import any_of
 
-    result.predicates = {s: any_of(a.predicates[s], b.predicates[s]) for s in slots}
-    result.exact = a.exact and b.exact and len(slots) == len(a.predicates) == len(b.predicates) == 1
+    result.predicates = {s: any_of(*(p.predicates[s] for p in parts)) for s in sorted(slots)}
+    result.exact = all(p.exact and len(p.predicates) == 1 for p in parts) and len(slots) == 1
 
 
 def negation(result: Bound, operand: Bound) -> None:
