@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bergsql.engine.result import Row
 from bergsql.engine.sql.quoting import identifier, string_literal
-from bergsql.engine.sql.types import DataType, Kind
+from bergsql.engine.sql.types import STAMPS, DataType, Kind
 
 Converter = Callable[[object], object]
 
@@ -109,8 +109,23 @@ def _converter(type_: DataType) -> Converter | None:
 def converted(chunks: Iterator[list[Row]], types: Sequence[DataType]) -> Iterator[list[Row]]:
     """``chunks`` with nested values as :data:`Row` says."""
     converters = [_converter(t) for t in types]
-    if not any(converters):
-        yield from chunks
-        return
+    days = [i for i, t in enumerate(types) if t.kind in (Kind.DATE, *STAMPS)]
     for chunk in chunks:
-        yield [tuple(f(v) if f else v for f, v in zip(converters, row, strict=True)) for row in chunk]
+        made = chunk
+        if any(converters):
+            made = [tuple(f(v) if f else v for f, v in zip(converters, row, strict=True)) for row in chunk]
+        for i in days:
+            if any(row[i].__class__ is str for row in made):
+                made = [(*row[:i], far_text(row[i]), *row[i + 1 :]) for row in made]
+        yield made
+
+
+def far_text(value: object) -> object:
+    """A day that Python's calendar does not reach, of which DuckDB gives the text: ``0045-03-15 (BC)`` is the year -44
+    of Java and of the standard, whose calendars have a year 0."""
+    if not isinstance(value, str) or " (BC)" not in value:
+        return value
+    day, _, time = value.partition(" (BC)")
+    year, rest = day[:-6], day[-6:]
+    number = int(year) - 1
+    return f"{'-' if number else ''}{number:04}{rest}{time}"

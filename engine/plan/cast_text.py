@@ -10,6 +10,8 @@ from bergsql.engine.sql.type_names import duckdb_name, flink_name
 from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bergsql.engine.plan.context import Context
 
 BLANKS = "[\\x00-\\x20]*"
@@ -29,8 +31,8 @@ TRUE_WORDS = ("t", "true", "y", "yes", "1")
 FALSE_WORDS = ("f", "false", "n", "no", "0")
 _TRUE, _FALSE = (_pattern(f"(?i:{'|'.join(words)})") for words in (TRUE_WORDS, FALSE_WORDS))
 _YEAR, _MONTH = _pattern("([0-9]{4,7})"), _pattern("([0-9]{4,7}-[0-9]{1,2})")
-_DAY = _pattern("([0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2})(?:[ T].*)?")
-_STAMP = _pattern("([0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*?)?)")
+_DAY = _pattern("[+]?(-?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2})(?:[ T].*)?")
+_STAMP = _pattern("[+]?(-?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*?)?)")
 _TIME = _pattern(r"([0-9]{1,2}(?::[0-9]{1,2})?(?::[0-9]{1,2}(?:\.[0-9]+)?)?)")
 
 
@@ -127,6 +129,8 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
         return f"upper(CAST({sql} AS VARCHAR))"
     if kind in STAMPS:
         return _stamp_text(sql, source, context)
+    if kind is Kind.DATE:
+        return _with_any_year(sql, "DATE", "", lambda x: f"CAST({x} AS VARCHAR)", context)
     if kind is Kind.TIME and not context.spark and (source.precision or 0) == 0:
         return f"strftime(DATE '1970-01-01' + {sql}, '%H:%M:%S')"
     if kind in BINARIES:
@@ -171,6 +175,21 @@ def _row_text(sql: str, source: DataType, context: Context) -> str:
         parts = [_item(f"struct_extract_at({x}, {i})", f.type, context) for i, f in enumerate(source.children, start=1)]
         joined = " || ', ' || ".join(parts)
         return f"CASE WHEN {x} IS NOT NULL THEN '{left}' || {joined} || '{right}' END"
+
+    return let(sql, made)
+
+
+def _with_any_year(sql: str, name: str, rest: str, plain: Callable[[str], str], context: Context) -> str:
+    """A day or timestamp as ``plain`` writes it from the year 1 to 9999. Java's calendars have a year 0 before, and
+    Spark writes a plus behind; ``rest`` is the pattern of what follows the day."""
+
+    def made(x: str) -> str:
+        year = f"year({x})"
+        sign = f"CASE WHEN {year} < 0 THEN '-' WHEN {year} > 9999 THEN '{'+' if context.spark else ''}' ELSE '' END"
+        far = f"{sign} || printf('%04d', abs({year}))"
+        far += f" || strftime({x}, '-%m-%d{rest}')"
+        near = f"{x} BETWEEN {name} '0001-01-01' AND {name} '9999-12-31'"
+        return f"CASE WHEN {near} THEN {plain(x)} WHEN {x} IS NOT NULL THEN {far} END"
 
     return let(sql, made)
 

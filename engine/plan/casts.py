@@ -53,6 +53,8 @@ def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, pl
         to = STRING  # as Spark does: the length of a CHAR or VARCHAR means nothing in a CAST
     result = convert(bound, to, context, safe=safe, place=place)
     word = "TRY_CAST" if safe else "CAST"
+    if context.spark and to.kind in NESTED:
+        return replace(result, text=bound.text, name=None)  # Spark names a cast to a nested type by what is cast
     return replace(result, text=f"{word}({bound.text} AS {type_text(to, context.flavour)})", name=None)
 
 
@@ -129,14 +131,33 @@ def _convert(
     if to.kind is Kind.DECIMAL:
         return _to_decimal(sql, source.kind, to, context)
     if to.kind is Kind.BOOLEAN:
-        return f"({sql} <> 0)" if source.kind in NUMBERS else None
+        return _to_boolean(sql, source, context)
     if to.kind is Kind.DATE or to.kind is Kind.TIME or to.kind in STAMPS:
         return _to_time(sql, source, to, context)
     if source.kind in BINARIES and to.kind in BINARIES:
         return sql
+    if to.kind in BINARIES and source.kind in integers.BITS and context.spark:
+        return _integer_bytes(sql, integers.BITS[source.kind])
     if source.kind in NESTED and source.kind is to.kind and len(source.children) == len(to.children):
         return _to_nested(sql, source, to, context, safe, place)
     return None
+
+
+def _to_boolean(sql: str, source: DataType, context: Context) -> str | None:
+    if source.kind in NUMBERS:
+        return f"({sql} <> 0)"
+    if context.spark and source.kind is Kind.DATE:
+        return "CAST(NULL AS BOOLEAN)"
+    return f"(epoch_us({sql}) <> 0)" if context.spark and source.kind is Kind.TIMESTAMP_LTZ else None
+
+
+def _integer_bytes(sql: str, bits: int) -> str:
+    """The bytes of an integer in two's complement, the highest first."""
+    number = f"CAST({sql} AS HUGEINT)"
+    return let(
+        number,
+        lambda x: f"unhex(printf('%0{bits // 4}X', CASE WHEN {x} < 0 THEN {x} + {1 << bits} ELSE {x} END))",
+    )
 
 
 def _impossible(source: DataType, to: DataType, context: Context, place: Place) -> BergError:
@@ -246,7 +267,7 @@ def _to_time(sql: str, source: DataType, to: DataType, context: Context) -> str 
         if source.kind in INTEGERS:
             return f"make_timestamptz(CAST({sql} AS BIGINT) * 1000000)"
         if source.kind in (*FLOATS, Kind.DECIMAL):
-            return f"make_timestamptz(CAST(trunc({sql} * 1000000) AS BIGINT))"
+            return f"make_timestamptz(TRY_CAST(trunc({sql} * 1000000) AS BIGINT))"
         if source.kind is Kind.BOOLEAN:
             return f"make_timestamptz(CAST({sql} AS BIGINT))"
     return None

@@ -97,6 +97,8 @@ def _known_side(bound: Bound, to: DataType, other: Bound, context: Context, node
 def compared_types(a: DataType, b: DataType, context: Context) -> tuple[DataType | None, DataType | None] | None:
     """What each side is cast to before a comparison (None: nothing); None when they cannot be compared."""
     x, y = a.kind, b.kind
+    if context.spark and (a.holds_map or b.holds_map):
+        return None
     if x is y and x not in NESTED:
         return (None, None)
     if Kind.NULL in (x, y) or (x in TEXTS and y in TEXTS) or (x in BINARIES and y in BINARIES):

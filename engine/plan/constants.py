@@ -33,7 +33,10 @@ def constant_sql(value: object, type_: DataType) -> str:
         return string_literal(value)
     if isinstance(value, Decimal):
         whole = type_.precision or 38
-        return f"CAST({value:f} AS DECIMAL({whole},{type_.scale or 0}))"
+        text = f"{value:f}"
+        if len(text.lstrip("-").replace(".", "")) > 38:  # with the 0 before its point, DuckDB would read a double
+            text = f"'{text}'"
+        return f"CAST({text} AS DECIMAL({whole},{type_.scale or 0}))"
     if isinstance(value, float):
         return _float_sql(value, type_)
     if isinstance(value, bytes):

@@ -235,5 +235,13 @@ class Context(Record):
         )
 
 
+def refuse_map(type_: DataType, context: Context, place: Place, what: str) -> None:
+    """Spark neither sorts, nor groups, nor compares maps."""
+    if context.spark and type_.holds_map:
+        raise type_error(
+            f"{what} cannot take a MAP.", place, "map_entries(m) makes an array of it, which can be compared."
+        )
+
+
 def type_error(message: str, place: Place, hint: str | None = None) -> BergError:
     return BergError(ErrorCode.TYPE, message, span=span_of(place), hint=hint)

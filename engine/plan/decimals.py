@@ -115,6 +115,11 @@ def _quotient(a: Term, b: Term, type_: DataType) -> str:
     return f"TRY({quotient})" if wide else quotient  # a quotient of more than 38 digits is NULL
 
 
+def digits_of(sql: str, type_: DataType) -> str:
+    """A decimal's digits as a HUGEINT."""
+    return _digits(sql, type_, "HUGEINT")
+
+
 def _digits(sql: str, type_: DataType, name: str) -> str:
     """A decimal's digits as a whole number."""
     scale = type_.scale or 0
@@ -144,4 +149,4 @@ def of_digits(sql: str, type_: DataType) -> str:
     """SQL of the decimal of ``type_`` whose digits a whole number is; NULL when they are too many."""
     scale = type_.scale or 0
     unit = f" * CAST(1e-{scale} AS DECIMAL({scale},{scale}))" if scale else ""
-    return f"TRY_CAST(CAST({sql} AS DECIMAL(38,0)){unit} AS {_name(type_)})"
+    return f"TRY_CAST(TRY_CAST({sql} AS DECIMAL(38,0)){unit} AS {_name(type_)})"

@@ -96,6 +96,8 @@ def _from_text(text: str, to: DataType, zone_name: str, *, ansi: bool) -> object
     if kind is Kind.BOOLEAN:
         low = stripped.lower()
         return True if low in TRUE_WORDS else False if low in FALSE_WORDS else None
+    if kind in (Kind.DATE, *STAMPS) and re.match("[+-]|[0-9]{5}", stripped):
+        return UNFOLDED  # a year that Python has not
     if kind is Kind.DATE:
         return parse_date(text)
     if kind is Kind.TIME and (to.precision or 0) <= 6:

@@ -29,7 +29,7 @@ def bind_bracket(node: exp.Expr, context: Context) -> Bound:
         return Bound.of(f"{collection.sql}[{key.sql}]", value_type, text, collection, key, nullable=True)
     if kind is Kind.ROW and context.spark and isinstance(index.constant, str):
         field = field_of(collection, index.constant, span_of(node.expressions[0]), context.flavour)
-        return replace(field, name=None, text=text)
+        return replace(field, name=None, text=f"{collection.text}.{index.constant}")
     if kind is not Kind.ARRAY:
         what = type_text(collection.type, context.flavour)
         raise type_error(f"[…] works on arrays and maps, not on {what}.", span_of(node))

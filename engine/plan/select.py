@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, refuse_map
 from bergsql.engine.plan.items import Item, bind_items
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
@@ -100,7 +100,7 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         clauses.append(f"AND {ties}" if qualify is not None else f"QUALIFY {ties}")
     if group_sql or context.found.aggregate:
         context.check_grouped()
-    distinct = _distinct(node, context)
+    distinct = _distinct(node, items, context)
     select = f"SELECT {distinct}{', '.join(_item_sql(i, n) for n, i in enumerate(items))}"
     plain = not (tail or ties or distinct or group_sql or context.found.aggregate or qualify is not None)
     window = any(" OVER (" in i.bound.sql for i in items)
@@ -111,13 +111,15 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     return BoundQuery(" ".join([select, *clauses]) + tail, columns, scope.outer)
 
 
-def _distinct(node: exp.Expr, context: Context) -> str:
+def _distinct(node: exp.Expr, items: list[Item], context: Context) -> str:
     """``DISTINCT``, and ``DISTINCT ON (a, b)``: the first row of each, as ORDER BY has them."""
     distinct = node.args.get("distinct")
     if distinct is None:
         return ""
     on = distinct.args.get("on")
     if on is None:
+        for item in items:
+            refuse_map(item.bound.type, context, node.expressions[0], "DISTINCT")
         return "DISTINCT "
     from bergsql.engine.plan.expressions import bind
 

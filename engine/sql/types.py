@@ -78,6 +78,11 @@ class DataType(NamedTuple):
         """Whether the values of such a type are counted in nanoseconds."""
         return self.fractional_digits > 6
 
+    @property
+    def holds_map(self) -> bool:
+        """Whether it is a MAP, or one is in it."""
+        return self.kind is Kind.MAP or any(c.type.holds_map for c in self.children)
+
 
 NULL = DataType(Kind.NULL)
 BOOLEAN = DataType(Kind.BOOLEAN)

@@ -73,8 +73,43 @@ def _sum(call: Call, arguments: list[Bound], context: Context) -> str:
         )
     if kind is Kind.DECIMAL:
         type_ = spark_sum_type(arguments) if context.spark else _flink_sum_type(arguments)
-        return f"TRY_CAST({total} AS DECIMAL({type_.precision},{type_.scale}))"
+        return f"TRY_CAST({_decimal_total(call, a)} AS DECIMAL({type_.precision},{type_.scale}))"
     return f"CAST({total} AS FLOAT)" if kind is Kind.FLOAT and not context.spark else total
+
+
+_SAFE_DIGITS = 28
+"""Ten billion decimals of so many digits add up to one of 38."""
+
+
+def _decimal_total(call: Call, a: Bound) -> str:
+    """The sum of decimals, NULL where it has more than 38 digits (DuckDB raises there).
+
+    The rare large ones are added up apart, as two whole numbers each: the digits before the last 19, and those.
+    """
+    digits, scale = a.type.precision or 38, a.type.scale or 0
+    plain = call("sum", a.sql)
+    if digits <= _SAFE_DIGITS or plain.startswith("sum(DISTINCT"):
+        return plain
+    from bergsql.engine.plan.decimals import digits_of, of_digits
+    from bergsql.engine.plan.sql_text import let_all
+
+    bound = f"CAST(1e{_SAFE_DIGITS - scale} AS DOUBLE)"
+    small = f"CAST({a.sql} AS DOUBLE) BETWEEN -{bound} AND {bound}"
+    whole = digits_of(a.sql, a.type)
+    parts = [
+        call("sum", f"CASE WHEN {small} THEN {a.sql} END"),
+        call("sum", f"CASE WHEN NOT ({small}) THEN {whole} // 10000000000000000000 END"),
+        call("sum", f"CASE WHEN NOT ({small}) THEN {whole} % 10000000000000000000 END"),
+    ]
+    type_ = DataType(Kind.DECIMAL, 38, scale)
+
+    def added(sums: list[str]) -> str:
+        low, high, rest = sums
+        digits_low = digits_of(f"CAST(coalesce({low}, 0) AS DECIMAL(38,{scale}))", type_)
+        total = f"TRY(CAST({high} AS HUGEINT) * 10000000000000000000 + CAST({rest} AS HUGEINT) + {digits_low})"
+        return f"CASE WHEN {high} IS NULL THEN {low} ELSE {of_digits(total, type_)} END"
+
+    return let_all(parts, added)
 
 
 def _avg_type(arguments: Sequence[Bound]) -> DataType:
@@ -100,7 +135,7 @@ def _avg(call: Call, arguments: list[Bound], context: Context) -> str:
         return f"CASE WHEN {call('count', a.sql)} > 0 THEN {_interval_of(f'CAST({mean} AS BIGINT)', a.type)} END"
     if kind is Kind.DECIMAL:
         type_ = _avg_type(arguments) if context.spark else _flink_avg_type(arguments)
-        return _decimal_average(call("sum", a.sql), call("count", a.sql), a.type, type_, context)
+        return _decimal_average(_decimal_total(call, a), call("count", a.sql), a.type, type_, context)
     if kind in INTEGERS and not context.spark:  # Flink's average of integers is one
         name = integers.SQL_NAMES[kind]
         return f"CAST({call('sum', a.sql)} // nullif({call('count', a.sql)}, 0) AS {name})"
