@@ -288,7 +288,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("sum", "s", "N", spark_sum_type, _sum),
     Aggregate("sum", "f", "n", _flink_sum_type, _sum),
     Aggregate("avg mean try_avg", "s", "N", _avg_type, _avg),
-    Aggregate("avg mean", "f", "n", _flink_avg_type, _avg),
+    Aggregate("avg mean try_avg", "f", "n", _flink_avg_type, _avg),
     Aggregate("min", "fs", "a", 0, "min"),
     Aggregate("max", "fs", "a", 0, "max"),
     Aggregate("stddev stddev_samp", "fs", "d", DOUBLE, "stddev_samp"),
