@@ -129,12 +129,19 @@ def _told() -> Iterator[None]:
         yield
     except BergError as error:
         raise ValueError(f"{_MARK}{error.code}\t{error.message}\t{error.hint or ''}{_MARK}") from error
+    except KeyboardInterrupt as interruption:
+        raise ValueError(f"{_MARK}{ErrorCode.INTERRUPTED}\t\t{_MARK}") from interruption
 
 
 def stream_error(text: str) -> BergError | None:
-    """The error of ours that ended a stream, from DuckDB's ``text`` of it."""
+    """The error of ours that ended a stream, from DuckDB's ``text`` of it.
+
+    :raises KeyboardInterrupt: when that is what ended it.
+    """
     parts = text.split(_MARK)
     if len(parts) < 3:
         return None
     code, message, hint = parts[1].split("\t")
+    if code == ErrorCode.INTERRUPTED:
+        raise KeyboardInterrupt
     return BergError(ErrorCode(code), message, hint=hint or None)

@@ -23,6 +23,8 @@ from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, SortField, SortOrder
 from bergsql.catalog.metadata.transforms import IDENTITY, bucket
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
+from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.table import avro_data
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.file_streams import stream_error
@@ -376,6 +378,21 @@ def test_a_damaged_file_is_told_of(tables: Tables, file_format: str) -> None:
         assert error is not None, caught.value
         assert error.code is ErrorCode.CORRUPT
         assert str(path) in error.message
+
+
+def test_an_interruption_while_reading_stays_one(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB makes an error of its own of what Ctrl-C raises in a stream."""
+    tables.create({"i": "long"}, (), {"write.format.default": "avro"})
+    tables.insert("SELECT 1")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(avro_data, "batch_of", interrupted)
+    with pytest.raises(duckdb.Error) as caught:
+        scanned(tables)
+    with pytest.raises(KeyboardInterrupt):
+        from_duckdb_error(caught.value)
 
 
 def test_timestamps_that_arrow_cannot_read_from_orc(tables: Tables) -> None:
