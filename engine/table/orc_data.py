@@ -92,6 +92,8 @@ def _orc_field(f: NestedField) -> pa.Field:
             attributes |= {_BINARY: "FIXED", _LENGTH: str(length)}
         case TimeType():
             attributes[_LONG] = "TIME"
+        case TimestampType() | TimestamptzType():
+            attributes[_UNIT] = "MICROS"
         case TimestampNsType() | TimestamptzNsType():
             attributes[_UNIT] = "NANOS"
     return pa.field(f.name, _orc_type(f.type), metadata=attributes)

@@ -151,6 +151,27 @@ def test_nanoseconds(tables: Tables, file_format: str) -> None:
     assert scanned(tables) == scanned(tables, "p")
 
 
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_many_nested_rows(tables: Tables, file_format: str) -> None:
+    """More than go into one batch."""
+    columns = {
+        "id": "long",
+        "l": list_of("int"),
+        "m": map_of("string", "long"),
+        "mi": map_of("int", list_of("string")),
+        "st": struct(a=list_of("decimal(9, 2)"), b=map_of("string", "date")),
+    }
+    rows = """SELECT i, CASE WHEN i % 3 > 0 THEN range(i % 5) END, MAP {'k' || i: i, 'n': NULL},
+        CASE WHEN i % 7 = 0 THEN MAP {} ELSE MAP {i: ['x' || i, NULL]} END,
+        CASE WHEN i % 4 > 0 THEN {'a': [i / 4.0], 'b': MAP {'d': DATE '2024-01-01' + (i % 9)::INT}} END
+        FROM range(20000) t(i)"""
+    tables.create(columns, name="p")
+    tables.create(columns, (), {"write.format.default": file_format})
+    for name in ("p", "t"):
+        tables.insert(rows, name)
+    assert scanned(tables) == scanned(tables, "p")
+
+
 def test_the_avro_schema_is_icebergs(tables: Tables) -> None:
     """Spec, Appendix A: field ids everywhere, logical types, adjust-to-utc, maps as arrays of pairs."""
     tables.create(EVERY, (), {"write.format.default": "avro"})
