@@ -113,6 +113,16 @@ def test_what_differs_by_run_is_replaced() -> None:
     assert normalised("9223372036854775807", BERG) == "9223372036854775807"
 
 
+def test_a_box_may_be_as_wide_as_what_differs_by_run() -> None:
+    box = ["+-----------+", "|    result |", "+-----------+", "| q", "  snapshot: <id>", " |", "+-----------+"]
+    wider = ["+-------------+", "|      result |", "+-------------+", "| q", "  snapshot: <id>", " |", "+-------------+"]
+    (record,) = parse_file("\n".join(["EXPLAIN q", "----", *box])).records
+    assert meets(record, wider, parse_answer(ROWS))
+    assert not meets(record, [line.replace("| q", "| p") for line in wider], parse_answer(ROWS))
+    (fixed,) = parse_file("\n".join(["EXPLAIN q", "----", *box]).replace("<id>", "1")).records
+    assert not meets(fixed, [line.replace("<id>", "1") for line in wider], parse_answer(ROWS))
+
+
 @pytest.mark.parametrize("text", ["nonsense: x\n\nSELECT 1", "# only a comment\n----\n1"])
 def test_a_malformed_file_is_refused(text: str) -> None:
     with pytest.raises(FormatError):
