@@ -15,7 +15,7 @@ from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
 from bergsql.engine.plan.literals import negated
 from bergsql.engine.plan.records import replace
-from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, LONG, failure, let_all
+from bergsql.engine.plan.sql_text import LONG, by_zero, let_all
 from bergsql.engine.plan.typed_literals import bind_typed_literal
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import BIGINT, DOUBLE, FLOATS, INT, INTEGERS, NUMBERS, TEXTS, DataType, Kind
@@ -142,7 +142,7 @@ def _ring_operation(symbol: str, a: Bound, b: Bound, type_: DataType, *, volatil
 
 
 def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Context) -> Bound:
-    """``//`` or ``%`` on integers: by zero it is NULL in Spark, an error in Flink."""
+    """``//`` or ``%`` on integers."""
     if _nonzero(b) and b.constant != -1:
         return Bound.of(_quotient(operator, a.sql, b.sql, type_.kind), type_, "", a, b)
 
@@ -152,9 +152,8 @@ def _divided(operator: str, a: Bound, b: Bound, type_: DataType, context: Contex
         kind = type_.kind
         opposite = integers.value_of(integers.negated(integers.ring(n, kind), kind), kind, volatile=False)
         by_minus_one = opposite if operator == "//" else f"({n} * 0)"
-        by_zero = "NULL" if context.spark else failure(DIVISION_BY_ZERO)
         quotient = _quotient(operator, n, d, kind)
-        return f"CASE {d} WHEN 0 THEN {by_zero} WHEN -1 THEN {by_minus_one} ELSE {quotient} END"
+        return f"CASE {d} WHEN 0 THEN {by_zero(spark=context.spark)} WHEN -1 THEN {by_minus_one} ELSE {quotient} END"
 
     sql = let_all([a.sql, b.sql], guarded)
     return Bound.of(sql, type_, "", a, b, nullable=context.spark or None, volatile=not context.spark)

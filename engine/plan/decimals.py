@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import MAX_DIGITS
-from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, LONG, failure, let_all
+from bergsql.engine.plan.sql_text import LONG, by_zero, let_all
 from bergsql.engine.sql.types import DataType, Kind
 
 if TYPE_CHECKING:
@@ -89,15 +89,13 @@ def _product(symbol: str, a: Term, b: Term, type_: DataType) -> str:
 
 
 def _guarded(dividend: str, divisor: str, nonzero: bool, context: Context, body: Callable[[str, str], str]) -> str:
-    """By zero it is NULL in Spark and an error in Flink."""
+    """``body`` of both, where the divisor may be zero with a way out."""
 
     def made(both: list[str]) -> str:
         n, d = both
         if nonzero:
             return body(n, d)
-        if context.spark:
-            return f"CASE WHEN {d} <> 0 THEN {body(n, d)} END"
-        return f"CASE WHEN {d} = 0 THEN {failure(DIVISION_BY_ZERO)} ELSE {body(n, d)} END"
+        return f"CASE WHEN {d} = 0 THEN {by_zero(spark=context.spark)} ELSE {body(n, d)} END"
 
     return let_all([dividend, divisor], made)
 

@@ -17,6 +17,11 @@ LONG = 200
 DIVISION_BY_ZERO = "Division by zero."
 
 
+def by_zero(*, spark: bool) -> str:
+    """What a division of exact numbers by zero gives: NULL in Spark, an error in Flink."""
+    return "NULL" if spark else failure(DIVISION_BY_ZERO)
+
+
 def is_cheap(sql: str) -> bool:
     """True for a column, a lambda's variable, a literal, or a cast of one: what may be written several times."""
     return re.fullmatch(_CHEAP, sql) is not None
