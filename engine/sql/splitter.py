@@ -21,17 +21,16 @@ class SourceStatement:
     """A statement as written, from its first token to its last, without the ``;``.
 
     ``start`` is its offset in all text that was fed, ``line`` and ``column`` (in characters) count from 1 and are
-    those of its first token; ``terminated`` says whether a ``;`` followed.
+    those of its first token.
     """
 
-    __slots__ = ("column", "line", "start", "terminated", "text")
+    __slots__ = ("column", "line", "start", "text")
 
-    def __init__(self, text: str, start: int = 0, line: int = 1, column: int = 1, terminated: bool = True) -> None:
+    def __init__(self, text: str, start: int = 0, line: int = 1, column: int = 1) -> None:
         self.text = text
         self.start = start
         self.line = line
         self.column = column
-        self.terminated = terminated
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SourceStatement):
@@ -42,7 +41,7 @@ class SourceStatement:
         return hash((self.text, self.start))
 
     def __repr__(self) -> str:
-        return f"SourceStatement({self.text!r}, line={self.line}, column={self.column}, terminated={self.terminated})"
+        return f"SourceStatement({self.text!r}, line={self.line}, column={self.column})"
 
 
 _MARK = re.compile(r"""['"`;]|--|/\*(?!\+)""")
@@ -112,7 +111,7 @@ class Splitter:
             end = len(self._buffer.rstrip())
             self._start = self._opened if self._start < 0 else self._start
         if self._start >= 0:
-            yield self._statement(end, terminated=False)
+            yield self._statement(end)
         self._open = ""
         self._base += len(self._buffer)
         self._buffer, self._at, self._counted = "", 0, 0
@@ -184,7 +183,7 @@ class Splitter:
                 return None
             end = len(self._buffer)
         self._at = end
-        statement = self._statement(self._start + len(self._buffer[self._start : end].rstrip()), terminated=True)
+        statement = self._statement(self._start + len(self._buffer[self._start : end].rstrip()))
         self._begin()
         return statement
 
@@ -276,17 +275,15 @@ class Splitter:
             self._segment = -1
             self._last = at + 1
             return None
-        statement = self._statement(self._last, terminated=True)
+        statement = self._statement(self._last)
         self._begin()
         return statement
 
-    def _statement(self, end: int, *, terminated: bool) -> SourceStatement:
+    def _statement(self, end: int) -> SourceStatement:
         start = self._start
         self._count_lines(start)
         offset = self._base + start
-        return SourceStatement(
-            self._buffer[start:end], offset, self._line, offset - self._line_start + 1, terminated=terminated
-        )
+        return SourceStatement(self._buffer[start:end], offset, self._line, offset - self._line_start + 1)
 
     def _count_lines(self, to: int) -> None:
         lines = self._buffer.count("\n", self._counted, to)

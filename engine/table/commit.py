@@ -37,9 +37,7 @@ class Committed:
     snapshot: Snapshot
 
 
-def commit_snapshot(
-    catalog: Catalog, base: LoadedTable, producer: Producer, storage: Storage, *, branch: str = MAIN_BRANCH
-) -> Committed:
+def commit_snapshot(catalog: Catalog, base: LoadedTable, producer: Producer, storage: Storage) -> Committed:
     """Make the snapshot of ``producer``, whose statement read the table at ``base``.
 
     When others were faster it is made anew on the table as it is now, up to ``commit.retry.num-retries`` times; the
@@ -53,19 +51,19 @@ def commit_snapshot(
         current = catalog.load_table(base.ident)
         check_files_fit(base.metadata, current.metadata, base.full_name)
         if current.metadata_location != base.metadata_location:
-            producer.validate(History(base.metadata, current.metadata, branch, storage))
-        snapshot = maker.make(current.metadata, current.metadata.snapshot_by_ref(branch))
-        updates = snapshot_updates(current.metadata, snapshot, branch)
+            producer.validate(History(base.metadata, current.metadata, MAIN_BRANCH, storage))
+        snapshot = maker.make(current.metadata, current.metadata.snapshot_by_ref(MAIN_BRANCH))
+        updates = snapshot_updates(current.metadata, snapshot)
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
 
     return run_attempts(catalog, base.ident, base.metadata, producer, storage, attempt)
 
 
-def snapshot_updates(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> list[TableUpdate]:
-    """The updates that add a snapshot and move a branch to it; what the branch says of retention stays."""
-    ref = metadata.refs.get(branch)
+def snapshot_updates(metadata: TableMetadata, snapshot: Snapshot) -> list[TableUpdate]:
+    """The updates that add a snapshot and move the main branch to it; what it says of retention stays."""
+    ref = metadata.refs.get(MAIN_BRANCH)
     moved = SnapshotRef(snapshot.snapshot_id) if ref is None else replace(ref, snapshot_id=snapshot.snapshot_id)
-    return [AddSnapshot(snapshot), SetSnapshotRef(branch, moved)]
+    return [AddSnapshot(snapshot), SetSnapshotRef(MAIN_BRANCH, moved)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ class Operation(StrEnum):
     APPEND = "append"
     OVERWRITE = "overwrite"
     DELETE = "delete"
-    REPLACE = "replace"
 
 
 class Selection(ABC):

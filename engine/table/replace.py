@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.changes import TableUpdate
-from bergsql.catalog.metadata.snapshots import MAIN_BRANCH
 from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Attempt, Committed, run_attempts, snapshot_updates
@@ -48,7 +47,7 @@ def create_filled(
     def attempt(maker: SnapshotWriter) -> Attempt:
         storage.mkdir(CommitProperties.of(metadata.properties, metadata.location).metadata_location)
         snapshot = maker.make(metadata, None)
-        filled = apply_updates(metadata, snapshot_updates(metadata, snapshot, MAIN_BRANCH), snapshot.timestamp_ms)
+        filled = apply_updates(metadata, snapshot_updates(metadata, snapshot), snapshot.timestamp_ms)
         return Attempt(snapshot, lambda: catalog.create_table(ident, filled))
 
     return run_attempts(catalog, ident, metadata, Append(files), storage, attempt)
@@ -76,7 +75,7 @@ def replace_filled(
         updates = list(definition(current))
         replaced = apply_updates(current.metadata, updates, now_ms())
         snapshot = maker.make(replaced, None)
-        updates += snapshot_updates(replaced, snapshot, MAIN_BRANCH)
+        updates += snapshot_updates(replaced, snapshot)
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
 
     return run_attempts(catalog, base.ident, base.metadata, ReplaceTable(files), storage, attempt)

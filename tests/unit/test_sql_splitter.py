@@ -96,9 +96,9 @@ def test_a_lone_begin_is_a_statement() -> None:
 
 def test_places() -> None:
     first, second, third = split("-- c\n  SELECT 1\n;\n\n SELECT 'a\nb'; x")
-    assert (first.start, first.line, first.column, first.terminated) == (7, 2, 3, True)
+    assert (first.start, first.line, first.column) == (7, 2, 3)
     assert (second.line, second.column, second.text) == (5, 2, "SELECT 'a\nb'")
-    assert (third.line, third.column, third.terminated) == (6, 5, False)
+    assert (third.line, third.column) == (6, 5)
 
 
 def test_places_go_on_over_pieces() -> None:
@@ -124,7 +124,6 @@ def test_the_flavour_is_asked_before_each_statement() -> None:
 def test_what_is_never_closed_is_kept_whole_for_the_lexer(script: str) -> None:
     (left,) = split(script)
     assert left.text == script
-    assert not left.terminated
 
 
 @pytest.mark.parametrize(

@@ -221,9 +221,11 @@ class Cursor:
             return True
         return False
 
-    def list_of(self, item: Callable[[], T]) -> list[T]:
+    def list_of(self, item: Callable[[], T], *, may_be_empty: bool = False) -> list[T]:
         """``( item, item … )``."""
         self.expect("(")
+        if may_be_empty and self.accept(")"):
+            return []
         items = [item()]
         while self.accept(","):
             items.append(item())
@@ -233,11 +235,7 @@ class Cursor:
 
     def options(self) -> tuple[Option, ...]:
         """``('key' = 'value', …)``; spark's keys may be bare and its values numbers or booleans."""
-        self.expect("(")
-        if self.accept(")"):
-            return ()
-        self.index -= 1
-        return tuple(self.list_of(self._option))
+        return tuple(self.list_of(self._option, may_be_empty=True))
 
     def option_key(self) -> str:
         """The key of a property: a string, or bare dotted words."""

@@ -15,10 +15,7 @@ def call(cursor: Cursor) -> NoReturn:
     start = cursor.token.start
     cursor.expect("CALL")
     cursor.name("the name of a procedure")
-    cursor.expect("(")
-    if not cursor.accept(")"):
-        cursor.index -= 1
-        cursor.list_of(lambda: _argument(cursor))
+    cursor.list_of(lambda: _argument(cursor), may_be_empty=True)
     raise cursor.refused("CALL", start)
 
 
