@@ -115,7 +115,15 @@ def test_what_differs_by_run_is_replaced() -> None:
 
 def test_a_box_may_be_as_wide_as_what_differs_by_run() -> None:
     box = ["+-----------+", "|    result |", "+-----------+", "| q", "  snapshot: <id>", " |", "+-----------+"]
-    wider = ["+-------------+", "|      result |", "+-------------+", "| q", "  snapshot: <id>", " |", "+-------------+"]
+    wider = [
+        "+-------------+",
+        "|      result |",
+        "+-------------+",
+        "| q",
+        "  snapshot: <id>",
+        " |",
+        "+-------------+",
+    ]
     (record,) = parse_file("\n".join(["EXPLAIN q", "----", *box])).records
     assert meets(record, wider, parse_answer(ROWS))
     assert not meets(record, [line.replace("| q", "| p") for line in wider], parse_answer(ROWS))
