@@ -45,10 +45,15 @@ def check_safe(session: Session, statement: st.Statement) -> None:
             key = getattr(statement, "key", None) or ""
             if getattr(statement, "value", None) is not None and key.startswith(_LEADING_OUT):
                 session.refuse_when_safe(f"Setting '{key}'", getattr(statement, "span", None))
-        case "CreateFunction":
-            session.refuse_when_safe("CREATE FUNCTION", getattr(statement, "span", None))
-        case "AddJar" | "AddFile" | "LoadModule":
-            session.refuse_when_safe("Loading code", getattr(statement, "span", None))
+        case "CreateFunction" | "AlterFunction":
+            _check_function(session, statement)
+
+
+def _check_function(session: Session, statement: st.Statement) -> None:
+    create = statement.create if isinstance(statement, st.AlterFunction) else statement
+    assert isinstance(create, st.CreateFunction)
+    if create.place is not None:
+        session.refuse_when_safe(f"A function of {create.language.capitalize()}", create.place_span)
 
 
 def _check_catalog(session: Session, statement: st.Statement) -> None:

@@ -247,6 +247,16 @@ FORMS: tuple[Form, ...] = (
         "SHOW TBLPROPERTIES visits;",
         _TABLE,
     ),
+    Form(
+        "tables",
+        "REFRESH TABLE",
+        "What other engines need for caches and partitions: a table is always read as it is, and this is told.",
+        "REFRESH [TABLE] name\nREPAIR TABLE name\nMSCK REPAIR TABLE name\nCACHE [LAZY] TABLE name\n"
+        "UNCACHE TABLE [IF EXISTS] name\nCLEAR CACHE",
+        "REFRESH TABLE visits;\nCACHE TABLE visits;\nUNCACHE TABLE visits;\nCLEAR CACHE;",
+        _TABLE,
+        "spark",
+    ),
     # --- views ---
     Form(
         "views",
@@ -372,7 +382,7 @@ FORMS: tuple[Form, ...] = (
         "Flink's modules, which change no function here; jars, of which none is read; jobs; Iceberg's procedures.",
         "SHOW [FULL] MODULES\n{LOAD | UNLOAD} MODULE name\nUSE MODULES name, …\nSHOW JARS\n{ADD | REMOVE} JAR 'path'\n"
         "SHOW JOBS\nSHOW PROCEDURES [{FROM | IN} catalog] [[NOT] {LIKE | ILIKE} 'pattern']",
-        "SHOW FULL MODULES;\nSHOW PROCEDURES LIKE 'rewrite%';",
+        "SHOW FULL MODULES;\nUSE MODULES core;\nSHOW JARS;\nSHOW JOBS;\nSHOW PROCEDURES LIKE 'rewrite%';",
     ),
     # --- settings ---
     Form(

@@ -27,7 +27,7 @@ def test_21_box_lines_stay_straight_whatever_the_letters(berg: Berg) -> None:
 
 
 def test_22_null_is_told_from_an_empty_text_and_from_the_word(berg: Berg) -> None:
-    """In every format of text but tsv's and markdown's siblings alike: by its mark, which one setting chooses."""
+    """By its mark, in every format of text; one setting chooses another."""
     sql = "SELECT CAST(NULL AS STRING) AS n, '' AS e, 'NULL' AS w"
     expected = {
         "tableau": "| <NULL> |   | NULL |",

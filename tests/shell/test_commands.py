@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from bergsql.engine.execute import HANDLERS
 from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.forms import FORMS, Form
@@ -55,6 +57,20 @@ def test_every_example_runs(form: Form, tmp_path: Path) -> None:
             result.close()
     finally:
         session.close()
+
+
+def test_every_family_of_statements_has_an_example() -> None:
+    """Of a family, a statement is enough: its kin stand in its forms."""
+    words = " ".join(f"{form.name} {form.syntax}" for form in FORMS).upper()
+    assert [name for name in HANDLERS if not all(w in words for w in family(name))] == []
+
+
+def family(name: str) -> list[str]:
+    """The words of a statement whose class has this name."""
+    if name in ("Unsupported", "CommentOnColumn", "DescribeQuery"):
+        return []
+    found = [word.upper() for word in re.findall("[A-Z][a-z]+", name)]
+    return ["TBLPROPERTIES" if word == "PROPERTIES" else word for word in found if word != "CHANGE"]
 
 
 # --- SOURCE ----------------------------------------------------------------------------------------------------------

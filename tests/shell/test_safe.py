@@ -25,6 +25,7 @@ HADOOP = "WITH ('type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='{}')"
         ("CREATE TABLE t (n INT) LOCATION '${WAREHOUSE}/../x'", "1, column 14", "is outside of the warehouses"),
         ("CREATE TABLE t (n INT) WITH ('write.data.path'='/tmp/x')", "1, column 30", "/tmp/x is outside"),
         ("CREATE TABLE t (n INT) WITH ('connector'='filesystem')", "1, column 30", "A table with a connector is not"),
+        ("CREATE TEMPORARY FUNCTION f AS 'os.getcwd' LANGUAGE PYTHON", "1, column 32", "A function of Python is not"),
         ("CREATE TABLE t (n INT); ALTER TABLE t SET ('write.metadata.path'='/tmp/x')", "1, column 44", "/tmp/x is outside"),
     ],
 )  # fmt: skip
