@@ -45,7 +45,7 @@ def _all_plain(items: list[exp.Expr], context: Context, keys: dict[str, Bound]) 
             continue
         fresh = replace(probe, found=Found())
         bound = bind(inner, fresh)
-        if not fresh.found.aggregate:
+        if not fresh.found.aggregate and " OVER (" not in bound.sql:
             keys[bound.sql] = bound
     return ", ".join(keys), keys
 

@@ -64,6 +64,9 @@ def ties_sql(node: exp.Expr, items: list[Item], context: Context) -> str:
         plain = key.this if isinstance(key, exp.Ordered) else key
         position = ordinal(plain, len(items), "ORDER BY")
         keys.append(order_key(key, inner, items[position].bound if position is not None else None)[0])
+        if " OVER (" in keys[-1] or "unnest(" in keys[-1]:
+            message = "WITH TIES cannot go by a window function, nor by what gives many rows."
+            raise BergError(ErrorCode.INVALID, message, span=span_of(node), hint="Compute it in a subquery.")
     return _rank(", ".join(keys), node, context.planner)
 
 
