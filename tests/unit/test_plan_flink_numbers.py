@@ -41,6 +41,11 @@ def test_random_numbers_differ_from_row_to_row() -> None:
     assert all(n > 1 for n in row)
 
 
+def test_aggregates() -> None:
+    sql = "SELECT BIT_AND(x), BIT_OR(x), BIT_XOR(x), ANY_VALUE(x), COVAR_POP(x, x) FROM (VALUES 3, 3) AS t(x)"
+    assert ask(sql, FLINK).rows == [[3, 3, 0, 3, 0.0]]
+
+
 REFUSED = [
     ("RAND_INTEGER(5, 10)", ErrorCode.UNSUPPORTED, "RAND_INTEGER with a seed"),
     ("randn(5)", ErrorCode.UNSUPPORTED, "RANDN with a seed"),
