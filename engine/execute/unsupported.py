@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from bergsql.catalog.errors import not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.result import Result
 from bergsql.engine.session import Session
 from bergsql.engine.sql.statements import Unsupported
 
+OUTSIDE: dict[str, str] = {
+    "CONNECTION": "it keeps no connections: a catalog or a connector has its own options",
+    "DECLARE": "it runs no SQL scripts with variables; -D NAME=VALUE defines ${NAME}",
+    "EXPORT": "the files of a table are where its location says",
+    "GRANT": "it has no users and no rights",
+    "IMMEDIATE": "it runs no SQL that is made of strings",
+    "IMPORT": "the files of a table are where its location says",
+    "INDEX": "Iceberg tables have no indexes",
+    "LOCK": "no table is locked: a commit that meets another one is tried again",
+    "MATERIALIZED": "it schedules no refreshes",
+    "MODEL": "it runs no models",
+    "MODELS": "it runs no models",
+    "PLAN": "it keeps no compiled plans: each statement is planned when it runs",
+    "REVOKE": "it has no users and no rights",
+    "ROLE": "it has no users and no rights",
+    "SESSION": "its settings are SET 'key' = 'value'",
+    "VAR": "-D NAME=VALUE defines ${NAME}",
+    "VARIABLE": "-D NAME=VALUE defines ${NAME}",
+    "block": "it runs no SQL scripts; statements stand one behind the other",
+    "transaction": "each statement is a commit of its own",
+}
+"""Words of forms that the engines have and bergsql means never to have, and why."""
+
 
 def refuse(_session: Session, statement: Unsupported) -> Result:
-    """Always fails: the form is for a later version."""
-    raise not_supported(statement.form, statement.span, statement.hint)
+    """Always fails: the form is for a later version, or outside of what bergsql is for."""
+    reason = next((OUTSIDE[word] for word in statement.form.split() if word in OUTSIDE), None)
+    if reason is None:
+        raise not_supported(statement.form, statement.span, statement.hint)
+    message = f"{statement.form} is not a part of bergsql: {reason}."
+    raise BergError(ErrorCode.INVALID, message, span=statement.span, hint=statement.hint)
