@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from bergsql.catalog.errors import BergError
+from bergsql.engine.session import Session, SessionConfig
+from bergsql.engine.sql.flavour import Flavour
 from tests.support.answers import Answer
 from tests.support.berg import fresh_berg
 from tests.support.oracle import as_multiset, in_order
@@ -22,6 +25,8 @@ CATALOG = [
     "SET spark.sql.catalog.hadoop_prod.warehouse = ${WAREHOUSE}",
     "SET spark.sql.session.timeZone = UTC",
 ]
+REFUSED: dict[str, str] = json.loads((ROOT / "tests/scenarios/semantics_errors.json").read_text(encoding="utf-8"))
+"""By statement number, for what Spark refuses for a reason that is ours too: our error code, and line:column."""
 EXEMPT: dict[str, Any] = json.loads((ROOT / "tests/scenarios/semantics_exempt.json").read_text(encoding="utf-8"))
 """By statement number (its place in the oracle's list): see the file's ``about``."""
 
@@ -82,3 +87,44 @@ def test_meaning_is_sparks(told: Told, answers: dict[int, Answer]) -> None:
         assert order(without_chance(rows)) == order(without_chance(told.rows))
     else:
         assert not answer.errors, answer.errors[0]
+
+
+@pytest.fixture(scope="module")
+def refusals() -> dict[int, BergError | None]:
+    """What the session itself raises for each statement, all in their order."""
+    found: dict[int, BergError | None] = {}
+    with fresh_berg() as berg:
+        variables = {"WAREHOUSE": str(berg.warehouse)}
+        session = Session(SessionConfig(home=berg.home, flavour=Flavour.SPARK, variables=variables))
+        for sql in CATALOG:
+            session.execute(sql)
+        for told in oracle():
+            found[told.number] = refusal(session, told.sql)
+        session.close()
+    return found
+
+
+def refusal(session: Session, sql: str) -> BergError | None:
+    try:
+        for _ in session.execute(sql).chunks:
+            pass
+    except BergError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("number", REFUSED)
+def test_refusals_have_our_code_and_the_place(number: str, refusals: dict[int, BergError | None]) -> None:
+    error = refusals[int(number)]
+    assert error is not None
+    assert error.span is not None
+    sql = next(t.sql for t in oracle() if t.number == int(number))
+    before = sql[: error.span.start]
+    place = f"{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+    assert f"{error.code.name} {place}" == REFUSED[number]
+
+
+def test_every_refusal_of_sparks_is_looked_at() -> None:
+    exempt = EXEMPT["later"].keys() | EXEMPT["follows"].keys() | EXEMPT["ours"].keys()
+    refused = {str(t.number) for t in oracle() if t.rows is None} - exempt
+    assert refused == REFUSED.keys()
