@@ -1,38 +1,42 @@
-"""DROP TABLE … PURGE takes the files that stand outside of the table's directory, and only those of the table."""
+"""DROP TABLE where the catalog keeps the files: Flink's deletes them, Spark's only with PURGE."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.berg import Berg
+import pytest
+
+from tests.support.berg import fresh_berg
 
 
-def fill(berg: Berg, options: str = "") -> Path:
-    """Make the tables t and other, whose data stand in t and other below the directory that is given back."""
-    out = berg.warehouse / "out"
-    for name in ("t", "other"):
-        script = (
-            f"CREATE TABLE {name} (id INT, p STRING) PARTITIONED BY (p) "
-            f"WITH ('write.data.path'='{out}/{name}'{options}); "
-            f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'); INSERT OVERWRITE {name} VALUES (3, 'a');"
-        )
-        done = berg.run("-e", script)
-        assert done.code == 0, done.err
-    return out
-
-
-def test_purge_deletes_data_elsewhere_of_all_snapshots(berg: Berg) -> None:
-    out = fill(berg)
-    assert len(list((out / "t").rglob("*.parquet"))) == 3  # one of them of an earlier snapshot only
-    assert berg.run("-e", "DROP TABLE t PURGE").code == 0
-    assert not (out / "t").exists()
-    assert len(list((out / "other").rglob("*.parquet"))) == 3
-
-
-def test_drop_without_purge_and_a_table_without_gc_keep_them(berg: Berg) -> None:
-    out = fill(berg, ", 'gc.enabled'='false'")
-    assert berg.run("-e", "DROP TABLE other").code == 0
-    done = berg.run("-e", "DROP TABLE t PURGE")
-    assert done.code == 1
-    assert "'gc.enabled' is false" in done.err
-    assert len(list(out.rglob("*.parquet"))) == 6
+@pytest.mark.parametrize(
+    ("dialect", "drop", "kept"),
+    [("flink", "DROP TABLE", False), ("spark", "DROP TABLE", True), ("spark", "DROP TABLE PURGE", False)],
+)
+def test_files_of_a_dropped_table(tmp_path: Path, dialect: str, drop: str, kept: bool) -> None:
+    catalog = (
+        "CREATE CATALOG c WITH ('type'='iceberg', 'catalog-type'='jdbc', "
+        f"'uri'='jdbc:sqlite:{tmp_path}/catalog.db', 'warehouse'='{tmp_path}/warehouse')"
+    )
+    verb, _, purge = drop.partition(" TABLE")
+    statements = [
+        catalog,
+        "CREATE DATABASE c.db",
+        "CREATE TABLE c.db.t (id INT, part STRING) PARTITIONED BY (part)",
+        "INSERT INTO c.db.t VALUES (1, 'a'), (2, 'b')",
+        "INSERT OVERWRITE c.db.t VALUES (3, 'b')",
+        "ALTER TABLE c.db.t RENAME TO c.db.u",
+        "CREATE TABLE c.db.t (id INT, part STRING)",
+        "INSERT INTO c.db.t VALUES (4, 'c')",
+        f"{verb} TABLE c.db.u{purge}",
+        "SELECT id FROM c.db.t",
+    ]
+    with fresh_berg() as berg:
+        answers = berg.answers(statements, "--dialect", dialect, "--format", "jsonl")
+    for answer in answers:
+        assert not answer.errors
+    # The other table is in the same directory by now.
+    assert answers[-1].json_rows() == [{"id": 4}]
+    files = [p.name for p in (tmp_path / "warehouse" / "db" / "t").rglob("*") if p.is_file()]
+    assert len([f for f in files if f.endswith(".metadata.json")]) == (5 if kept else 2)
+    assert len([f for f in files if f.endswith(".parquet")]) == (4 if kept else 1)
