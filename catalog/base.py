@@ -155,3 +155,21 @@ class Catalog(ABC):
         known = [".".join(n) for n in self.list_namespaces()]
         hint = did_you_mean(".".join(namespace), known)
         return BergError(ErrorCode.NOT_FOUND, f"Database {self.name}.{'.'.join(namespace)} was not found.", hint=hint)
+
+    def table_already_exists(self, ident: TableIdent) -> BergError:
+        """The error for a table whose name is taken."""
+        return BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
+
+    def namespace_already_exists(self, namespace: Namespace) -> BergError:
+        """The error for a namespace that is there already."""
+        return BergError(ErrorCode.ALREADY_EXISTS, f"Database {self.name}.{'.'.join(namespace)} already exists.")
+
+    def namespace_not_empty(self, namespace: Namespace, *, tables: int, databases: int = 0) -> BergError:
+        """The error for a namespace that cannot be dropped by itself, with how much is in it."""
+        count, what = (tables, "table") if tables else (databases, "database")
+        held = f"{count} {what}{'' if count == 1 else 's'}"
+        return BergError(
+            ErrorCode.INVALID,
+            f"Database {self.name}.{'.'.join(namespace)} is not empty: it holds {held}.",
+            hint="DROP DATABASE … CASCADE drops what is in it too.",
+        )

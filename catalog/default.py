@@ -43,7 +43,7 @@ class DefaultCatalog(HadoopCatalog, DefinitionCatalog):
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> None:
         if namespace == self.default_namespace:
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {self.name}.{DEFAULT_DATABASE} already exists.")
+            raise self.namespace_already_exists(namespace)
         kept = dict(properties or {})
         self._refuse_location(namespace, kept)
         super().create_namespace(namespace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bergsql.catalog.base import Catalog, Namespace, TableIdent
-from bergsql.catalog.errors import BergError, ErrorCode
 
 
 class DefinitionCatalog(Catalog):
@@ -17,7 +16,7 @@ class DefinitionCatalog(Catalog):
         if not self.namespace_exists(ident.namespace):
             raise self.namespace_not_found(ident.namespace)
         if self.table_exists(ident) and not (replace and ident in self._definitions):
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
+            raise self.table_already_exists(ident)
         self._definitions[ident] = definition
 
     def definition(self, ident: TableIdent) -> object | None:

@@ -64,7 +64,7 @@ class HadoopCatalog(Catalog):
         check_names(namespace, "database")
         full_name = f"{self.name}.{'.'.join(namespace)}"
         if self._storage.exists(self._place(namespace)):
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {full_name} already exists.")
+            raise self.namespace_already_exists(namespace)
         self._check_directories(namespace[:-1])
         if properties:
             keys = ", ".join(f"'{k}'" for k in properties)
@@ -81,12 +81,7 @@ class HadoopCatalog(Catalog):
         full_name = f"{self.name}.{'.'.join(namespace)}"
         tables, inner = self.list_tables(namespace), self.list_namespaces(namespace)
         if (tables or inner) and not cascade:
-            what = f"{len(tables)} table(s)" if tables else f"{len(inner)} database(s)"
-            raise BergError(
-                ErrorCode.INVALID,
-                f"Database {full_name} is not empty: it holds {what}.",
-                hint="DROP DATABASE … CASCADE drops what is in it too.",
-            )
+            raise self.namespace_not_empty(namespace, tables=len(tables), databases=len(inner))
         for table in tables:
             self.drop_table(table)
         for child in inner:
@@ -152,7 +147,7 @@ class HadoopCatalog(Catalog):
     def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
         location = self.default_table_location(ident)
         check_new_place(self._storage, f"{self.name}.{ident}", metadata, location)
-        taken = BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
+        taken = self.table_already_exists(ident)
 
         def check() -> None:
             if self.table_exists(ident):

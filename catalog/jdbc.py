@@ -108,8 +108,7 @@ class JdbcCatalog(PointerCatalog):
         rows = {**_own(properties or {}), _EXISTS: "true"}
         with self._sqlite.write() as db:
             if any(ns[: len(namespace)] == namespace for ns in self._namespaces(db, namespace)):
-                full_name = f"{self.name}.{'.'.join(namespace)}"
-                raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {full_name} already exists.")
+                raise self.namespace_already_exists(namespace)
             self._put(db, namespace, rows)
 
     def drop_namespace(self, namespace: Namespace, cascade: bool = False) -> None:
@@ -122,12 +121,7 @@ class JdbcCatalog(PointerCatalog):
             (held,) = db.execute(f"SELECT count(*) FROM iceberg_tables {where}", (self.name, text)).fetchone()
             deeper = {ns[: len(namespace) + 1] for ns in inner if ns != namespace}
             if (held or deeper) and not cascade:
-                what = f"{held} table(s)" if held else f"{len(deeper)} database(s)"
-                raise BergError(
-                    ErrorCode.INVALID,
-                    f"Database {self.name}.{text} is not empty: it holds {what}.",
-                    hint="DROP DATABASE … CASCADE drops what is in it too.",
-                )
+                raise self.namespace_not_empty(namespace, tables=held, databases=len(deeper))
             for ns in inner:
                 given = (self.name, ".".join(ns))
                 db.execute(f"DELETE FROM iceberg_tables {where}", given)
@@ -263,8 +257,9 @@ class JdbcCatalog(PointerCatalog):
         try:
             yield
         except sqlite3.IntegrityError:
-            what = "Table" if self.table_exists(ident) else "View"
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"{what} {self.name}.{ident} already exists.") from None
+            if self.table_exists(ident):
+                raise self.table_already_exists(ident) from None
+            raise BergError(ErrorCode.ALREADY_EXISTS, f"View {self.name}.{ident} already exists.") from None
 
 
 def check_parts(parts: Namespace, what: str) -> None:

@@ -56,18 +56,14 @@ class MemoryCatalog(DefinitionCatalog):
         if len(namespace) != 1:
             raise BergError(ErrorCode.INVALID, f"Catalog {self.name} has one level of databases.")
         if namespace in self._namespaces:
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"Database {self.name}.{namespace[0]} already exists.")
+            raise self.namespace_already_exists(namespace)
         self._namespaces[namespace] = dict(properties or {})
 
     def drop_namespace(self, namespace: Namespace, cascade: bool = False) -> None:
         self._properties(namespace)
         held = self.definitions_in(namespace)
         if held and not cascade:
-            raise BergError(
-                ErrorCode.INVALID,
-                f"Database {self.name}.{namespace[0]} is not empty: it holds {held[0].name}.",
-                hint="DROP DATABASE … CASCADE drops what is in it too.",
-            )
+            raise self.namespace_not_empty(namespace, tables=len(held))
         for ident in held:
             self.drop_definition(ident)
         del self._namespaces[namespace]

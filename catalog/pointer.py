@@ -103,7 +103,7 @@ class PointerCatalog(Catalog):
 
     def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
         if self.table_exists(ident):
-            raise BergError(ErrorCode.ALREADY_EXISTS, f"Table {self.name}.{ident} already exists.")
+            raise self.table_already_exists(ident)
         location = self._write(metadata, 0)
 
         def insert() -> None:
