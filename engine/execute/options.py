@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import BergError, Span
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.sql import statements as st
 
 
 def options_of(options: Sequence[st.Option]) -> tuple[dict[str, str], dict[str, Span]]:
-    """Key-value pairs and where each stands; a key that is given twice is refused."""
-    values: dict[str, str] = {}
-    spans: dict[str, Span] = {}
-    for option in options:
-        if option.key in values:
-            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
-        values[option.key] = option.value
-        spans[option.key] = option.span
-    return values, spans
+    """Key-value pairs, and where each stands."""
+    return {o.key: o.value for o in options}, {o.key: o.span for o in options}
+
+
+def at_option(error: BergError, spans: Mapping[str, Span], span: Span) -> BergError:
+    """``error`` at the option that it names, at ``span`` if it names none."""
+    return error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span))
 
 
 def option_text(options: Mapping[str, str], text: Callable[[str], str]) -> str:

@@ -95,7 +95,7 @@ def _inapplicable(cursor: Cursor, form: str, start: int) -> Inapplicable:
 def _set(cursor: Cursor) -> list[AlterAction]:
     start = cursor.previous.start
     if cursor.at("(") or cursor.accept("TBLPROPERTIES"):
-        return [SetProperties(cursor.options())]
+        return [SetProperties(cursor.some_options())]
     if cursor.accept("IDENTIFIER"):
         cursor.expect("FIELDS")
         return [SetIdentifierFields(_names(cursor))]
@@ -110,13 +110,11 @@ def _set(cursor: Cursor) -> list[AlterAction]:
 def _unset(cursor: Cursor) -> list[AlterAction]:
     cursor.expect("TBLPROPERTIES")
     if_exists = cursor.if_exists()
-    return [UnsetProperties(tuple(cursor.list_of(cursor.option_key)), if_exists)]
+    return [UnsetProperties(cursor.option_keys(), if_exists)]
 
 
 def _reset(cursor: Cursor) -> list[AlterAction]:
-    if cursor.at("(", ")"):
-        raise cursor.error("RESET needs at least one key.")
-    return [UnsetProperties(tuple(cursor.list_of(cursor.option_key)), if_exists=True)]
+    return [UnsetProperties(cursor.option_keys(), if_exists=True)]
 
 
 # --- what can be added, modified, dropped, replaced and renamed ------------------------------------------------------

@@ -15,9 +15,9 @@ def alter_catalog(cursor: Cursor) -> AlterCatalog:
     name, span = cursor.identifier("the name of a catalog")
     match cursor.expect_any("SET", "RESET", "COMMENT"):
         case "SET":
-            return AlterCatalog(name, span, changed=_some(cursor))
+            return AlterCatalog(name, span, changed=cursor.some_options())
         case "RESET":
-            return AlterCatalog(name, span, removed=_keys(cursor))
+            return AlterCatalog(name, span, removed=cursor.option_keys())
         case _:
             return AlterCatalog(name, span, comment=cursor.string("a comment in quotes"))
 
@@ -33,16 +33,16 @@ def alter_database(cursor: Cursor) -> AlterDatabase:
                 place = cursor.string("a path in quotes")
                 changed: tuple[Option, ...] = (Option("location", place, cursor.span_from(start)),)
             elif cursor.accept_any(*_PROPERTIES) or cursor.at("("):
-                changed = _some(cursor)
+                changed = cursor.some_options()
             else:
                 raise cursor.expected((*_PROPERTIES, "LOCATION", "("))
             return AlterDatabase(name, changed, if_exists=if_exists)
         case "UNSET":
             cursor.expect_any(*_PROPERTIES)
             lenient = cursor.if_exists()
-            return AlterDatabase(name, removed=_keys(cursor), if_exists=if_exists, needs_keys=not lenient)
+            return AlterDatabase(name, removed=cursor.option_keys(), if_exists=if_exists, needs_keys=not lenient)
         case _:
-            return AlterDatabase(name, removed=_keys(cursor), if_exists=if_exists)
+            return AlterDatabase(name, removed=cursor.option_keys(), if_exists=if_exists)
 
 
 def comment_on(cursor: Cursor) -> Statement:
@@ -67,15 +67,3 @@ def comment_on(cursor: Cursor) -> Statement:
         return CommentOnTable(name, text)
     changed = () if text is None else (Option("comment", text, cursor.span_from(start)),)
     return AlterDatabase(name, changed, () if changed else ("comment",))
-
-
-def _some(cursor: Cursor) -> tuple[Option, ...]:
-    if cursor.at("(", ")"):
-        raise cursor.error("SET needs at least one 'key' = 'value'.")
-    return cursor.options()
-
-
-def _keys(cursor: Cursor) -> tuple[str, ...]:
-    if cursor.at("(", ")"):
-        raise cursor.error("At least one key must be named.")
-    return tuple(cursor.list_of(cursor.option_key))

@@ -235,7 +235,19 @@ class Cursor:
 
     def options(self) -> tuple[Option, ...]:
         """``('key' = 'value', …)``; spark's keys may be bare and its values numbers or booleans."""
-        return tuple(self.list_of(self._option, may_be_empty=True))
+        return distinct(self.list_of(self._option, may_be_empty=True))
+
+    def some_options(self) -> tuple[Option, ...]:
+        """:meth:`options`, at least one."""
+        if self.at("(", ")"):
+            raise self.error("SET needs at least one 'key' = 'value'.")
+        return self.options()
+
+    def option_keys(self) -> tuple[str, ...]:
+        """``('key', …)``, at least one."""
+        if self.at("(", ")"):
+            raise self.error("At least one key must be named.")
+        return tuple(self.list_of(self.option_key))
 
     def option_key(self) -> str:
         """The key of a property: a string, or bare dotted words."""
@@ -276,6 +288,15 @@ class Cursor:
             self.index += 1
         value = token.text.lower() if token.key in ("TRUE", "FALSE") else sign + token.text
         return Option(key, value, Span(start, token.end))
+
+
+def distinct(options: Iterable[Option]) -> tuple[Option, ...]:
+    """The options of one or of several clauses; a key that is given twice is refused."""
+    found: dict[str, Option] = {}
+    for option in options:
+        if found.setdefault(option.key, option) is not option:
+            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
+    return tuple(found.values())
 
 
 END_OF_STATEMENT = "the end of the statement"

@@ -46,7 +46,7 @@ def stored_by(cursor: Cursor) -> None:
         )
 
 
-def stored_as(cursor: Cursor, *, iceberg: bool) -> tuple[Option, ...]:
+def stored_as(cursor: Cursor, *, iceberg: bool) -> Option:
     """``STORED AS format``, behind AS: the format of an Iceberg table's data files behind STORED BY, and only there."""
     token = cursor.token
     name, span = cursor.identifier("the name of a file format")
@@ -60,4 +60,4 @@ def stored_as(cursor: Cursor, *, iceberg: bool) -> tuple[Option, ...]:
             span=token.span,
             hint=f"TBLPROPERTIES ('{option.key}'='{option.value}') says the format of an Iceberg table's data files.",
         )
-    return (option,)
+    return option

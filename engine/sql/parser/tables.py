@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm, distinct
 from bergsql.engine.sql.parser.partitioning import transform
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 from bergsql.engine.sql.statements.base import Expression, Option
@@ -144,23 +144,13 @@ def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
         cursor.accept("SPEC")  # Hive's word for transforms
         clauses.partitioning.extend(cursor.list_of(lambda: _partition_column(cursor)))
     elif key in ("WITH", "TBLPROPERTIES", "OPTIONS"):
-        clauses.properties += _properties(cursor)
+        clauses.properties = distinct((*clauses.properties, *cursor.options()))
     elif key == "LOCATION":
         clauses.location = cursor.string("a path in quotes")
     elif key == "LIKE":
         clauses.like = _like(cursor)
     else:
         _other_clause(cursor, clauses, has_elements=has_elements)
-
-
-def _properties(cursor: Cursor) -> tuple[Option, ...]:
-    options = cursor.options()
-    seen: set[str] = set()
-    for option in options:
-        if option.key in seen:
-            raise BergError(ErrorCode.OPTION, f"The option '{option.key}' is given twice.", span=option.span)
-        seen.add(option.key)
-    return options
 
 
 def _other_clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
@@ -170,7 +160,7 @@ def _other_clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> N
         stored_by(cursor)
         clauses.external = True
     elif cursor.accept("STORED", "AS"):
-        clauses.properties += stored_as(cursor, iceberg=clauses.external)
+        clauses.properties = distinct((*clauses.properties, stored_as(cursor, iceberg=clauses.external)))
     else:
         refuse_clause(cursor)
         raise cursor.expected((*_CLAUSES, *(() if has_elements else ("(",)), END_OF_STATEMENT))

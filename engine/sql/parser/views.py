@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, distinct
 from bergsql.engine.sql.parser.query import at_query, parse_query
 from bergsql.engine.sql.statements.alter import AlterAction, RenameTable, SetProperties, UnsetProperties
 from bergsql.engine.sql.statements.base import Option
@@ -26,7 +26,7 @@ def create_view(cursor: Cursor, *, replace: bool, temporary: bool, shared: bool)
         if cursor.accept("COMMENT"):
             comment = cursor.string("a comment in quotes")
         elif cursor.accept("TBLPROPERTIES"):
-            properties += cursor.options()
+            properties = distinct((*properties, *cursor.options()))
         elif cursor.at("USING"):
             raise UnsupportedForm("CREATE VIEW … USING", cursor.token.span)
         else:
