@@ -13,7 +13,7 @@ from bergsql.catalog.metadata.schema_rules import check_key
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import DateType, IcebergType, NestedField
 from bergsql.engine.execute.defaults import default_of
-from bergsql.engine.execute.table_definition import check_not_enforced, check_stored
+from bergsql.engine.execute.table_definition import check_key_change, check_stored, no_key
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import to_iceberg
@@ -59,7 +59,7 @@ class SchemaChanger:
                 return self._set_key(action, schema)
             case st.DropKey():
                 if not schema.identifier_field_ids:
-                    raise BergError(ErrorCode.NOT_FOUND, "The table has no primary key.", span=action.span)
+                    raise no_key(action.span)
                 return evolve.set_identifier_fields(schema, ())
             case st.SetIdentifierFields():
                 return self._set_identifier(schema, [n.parts for n in action.fields], action.fields[0].span)
@@ -74,7 +74,7 @@ class SchemaChanger:
         new, path = action.column, (*action.path, action.column.name)
         if action.if_not_exists and self._find(schema, path) is not None:
             return schema
-        field = self._declared(new, added=True)
+        field = self._declared(new)
         try:
             return evolve.add_column(
                 schema,
@@ -150,7 +150,7 @@ class SchemaChanger:
     def _replace(self, action: st.ReplaceColumns, schema: Schema, last_column_id: int) -> Schema:
         return evolve.replace_columns(
             schema,
-            [self._declared(c, added=True) for c in action.columns],
+            [self._declared(c) for c in action.columns],
             last_column_id,
             self.metadata.format_version,
             case_sensitive=self.case_sensitive,
@@ -179,8 +179,8 @@ class SchemaChanger:
                         span=span,
                     )
 
-    def _declared(self, column: st.ColumnDef, *, added: bool) -> NestedField:
-        """A declared column as a field whose ids do not matter."""
+    def _declared(self, column: st.ColumnDef) -> NestedField:
+        """A new column as a field whose ids do not matter; the rows that there are have its DEFAULT too."""
         check_stored(column)
         type_ = self._type(column.type, column.span)
         version = self.metadata.format_version
@@ -193,7 +193,7 @@ class SchemaChanger:
             type_,
             required=not column.nullable,
             doc=column.comment,
-            initial_default=default if added else None,
+            initial_default=default,
             write_default=default,
         )
 
@@ -212,22 +212,8 @@ class SchemaChanger:
     # --- the key -----------------------------------------------------------------------------------------------------
 
     def _set_key(self, action: st.SetKey, schema: Schema) -> Schema:
-        key, names = action.key, schema.identifier_names
-        check_not_enforced(key)
-        if names and not action.modify:
-            raise BergError(
-                ErrorCode.ALREADY_EXISTS,
-                f"The table has the primary key ({', '.join(names)}) already.",
-                span=key.span,
-                hint="ALTER TABLE … MODIFY PRIMARY KEY (…) NOT ENFORCED; gives it another.",
-            )
-        if action.modify and not names:
-            raise BergError(
-                ErrorCode.NOT_FOUND,
-                "The table has no primary key.",
-                span=key.span,
-                hint="ALTER TABLE … ADD PRIMARY KEY (…) NOT ENFORCED; gives it one.",
-            )
+        check_key_change(action, schema.identifier_names)
+        key = action.key
         return self._set_identifier(schema, [(name,) for name in key.columns], key.span)
 
     def _set_identifier(self, schema: Schema, paths: Sequence[Sequence[str]], span: Span) -> Schema:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.execute.options import options_of
-from bergsql.engine.execute.table_definition import check_connector_columns, check_not_enforced
+from bergsql.engine.execute.table_definition import check_connector_columns, check_key_change, no_key
 from bergsql.engine.names import TableName, named_table, renamed_table
 from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
@@ -226,17 +226,8 @@ def _place(columns: Sequence[st.ColumnDef], after: str | None, span: Span | None
 
 
 def _set_key(table: st.CreateTable, action: st.SetKey) -> st.CreateTable:
-    key = action.key
-    check_not_enforced(key)
-    if table.primary_key is not None and not action.modify:
-        raise BergError(
-            ErrorCode.ALREADY_EXISTS,
-            f"The table has the primary key ({', '.join(table.primary_key.columns)}) already.",
-            span=key.span,
-            hint="ALTER TABLE … MODIFY PRIMARY KEY (…) NOT ENFORCED; gives it another.",
-        )
-    if table.primary_key is None and action.modify:
-        raise _no_key(key.span)
+    key, old = action.key, table.primary_key
+    check_key_change(action, old.columns if old is not None else ())
     columns = tuple(replace(c, nullable=False) if c.name in key.columns else c for c in table.columns)
     return replace(table, columns=columns, primary_key=key)
 
@@ -244,7 +235,7 @@ def _set_key(table: st.CreateTable, action: st.SetKey) -> st.CreateTable:
 def _drop_key(table: st.CreateTable, action: st.DropKey) -> st.CreateTable:
     key = table.primary_key
     if key is None:
-        raise _no_key(action.span)
+        raise no_key(action.span)
     name = key.constraint or f"PK_{'_'.join(key.columns)}"  # as Flink calls one without a name
     if action.constraint is not None and action.constraint != name:
         raise BergError(
@@ -254,10 +245,6 @@ def _drop_key(table: st.CreateTable, action: st.DropKey) -> st.CreateTable:
             hint=f"Its primary key is called '{name}'.",
         )
     return replace(table, primary_key=None)
-
-
-def _no_key(span: Span) -> BergError:
-    return BergError(ErrorCode.NOT_FOUND, "The table has no primary key.", span=span)
 
 
 def _set_watermark(table: st.CreateTable, action: st.SetWatermark) -> st.CreateTable:

@@ -11,7 +11,7 @@ from bergsql.catalog.memory import MemoryCatalog
 from bergsql.catalog.registry import build_catalog
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.execute.like import like
-from bergsql.engine.execute.options import options_of
+from bergsql.engine.execute.options import at_option, option_text, options_of
 from bergsql.engine.result import Result, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
@@ -20,7 +20,7 @@ from bergsql.engine.sql.quoting import flink_identifier, flink_text
 
 
 def create(session: Session, statement: st.CreateCatalog) -> Result:
-    """``CREATE CATALOG c WITH (…)``: the catalog lives as long as the session."""
+    """``CREATE CATALOG c WITH (…)``: for the session, and for later ones where catalogs are kept."""
     if session.has_catalog(statement.name):
         if statement.if_not_exists:
             return ok()
@@ -43,7 +43,7 @@ def _built(
     try:
         return build_catalog(name, options, spark_class)
     except BergError as error:
-        raise _placed(error, spans, span) from None
+        raise at_option(error, spans, span) from None
 
 
 def _known(
@@ -58,12 +58,7 @@ def _known(
     try:
         session.add_catalog(catalog, options, comment)
     except BergError as error:
-        raise _placed(error, spans, span) from None
-
-
-def _placed(error: BergError, spans: Mapping[str, Span], span: Span) -> BergError:
-    """``error`` at the option that it names."""
-    return error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span))
+        raise at_option(error, spans, span) from None
 
 
 def alter(session: Session, statement: st.AlterCatalog) -> Result:
@@ -157,9 +152,7 @@ def show_current(session: Session, _statement: st.ShowCurrentCatalog) -> Result:
 def show_create(session: Session, statement: st.ShowCreateCatalog) -> Result:
     """The statement that would make the catalog again, secrets masked."""
     catalog = session.catalog(statement.name, statement.span)
-    pairs = ",\n".join(
-        f"  {flink_text(k)} = {flink_text(mask_value(k, v))}" for k, v in sorted(catalog.options.items())
-    )
+    pairs = option_text(catalog.options, flink_text)
     comment = session.catalog_comment(catalog.name)
     commented = f"COMMENT {flink_text(comment)}\n" if comment is not None else ""
     return listing(

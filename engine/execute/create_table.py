@@ -125,7 +125,7 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
     default = base.metadata.format_version if base is not None else DEFAULT_FORMAT_VERSION
     version = format_version_of(properties, spans, default)
     if statement.query is None:
-        if statement.external and statement.location is not None and exists is False:
+        if statement.external and statement.location is not None and not exists:
             return _point_to(session, statement, name, statement.location, properties, version)
         return _make(name, declared(session, statement, properties, version, like), base)
     from bergsql.engine.execute.create_table_as import make_from_query
@@ -187,9 +187,7 @@ def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> 
     return ok()
 
 
-_FOR_THE_SESSION = (
-    "The definition of a table with a connector lasts as long as the session; an init file (-i) makes it anew."
-)
+_FOR_THE_SESSION = "The definition of a table {} lasts as long as the session; an init file (-i) makes it anew."
 
 
 def _keep_definition(session: Session, statement: st.CreateTable, name: TableName, connector: st.Option) -> Result:
@@ -207,7 +205,7 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
     name.catalog.put_definition(name.ident, _kept(session, statement, name, connector))
-    return ok(_FOR_THE_SESSION)
+    return ok(_FOR_THE_SESSION.format("with a connector"))
 
 
 def _kept(
@@ -273,7 +271,7 @@ def _point_to(
             hint="default_catalog can hold a name for a table elsewhere.",
         )
     pointer = location_pointer(statement, location, name)
-    target, messages = pointer.target, [_FOR_THE_SESSION.replace(" with a connector", " at a location of its own")]
+    target, messages = pointer.target, [_FOR_THE_SESSION.format("at a location of its own")]
     if _check_pointed(pointer) is not None:
         if properties:
             messages.insert(0, f"The table at {location} is there and keeps its own properties.")

@@ -12,13 +12,12 @@ from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.execute.create_table import default, with_options
 from bergsql.engine.execute.fit_query import fit
 from bergsql.engine.execute.insert import DONE, outcome, write
-from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema
+from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema, storable
 from bergsql.engine.plan.query import PlannedColumn, plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.types import DataType, Kind
 from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
 
 if TYPE_CHECKING:
@@ -86,15 +85,11 @@ def _schema(
                 hint=did_you_mean(column.name, given),
             )
     made = [
-        declared.get(c.name) or st.ColumnDef(c.name, _storable(c.type), query.span)
+        declared.get(c.name) or st.ColumnDef(c.name, storable(c.type), query.span)
         for c in _ordered(statement, query, columns)
     ]
     extra = [c for c in statement.columns if c.name not in given]
     return declared_schema(replace(statement, columns=(*extra, *made)), version, partial(default, session, version))
-
-
-def _storable(type_: DataType) -> DataType:
-    return DataType(Kind.DECIMAL, 38, 0) if type_.kind is Kind.HUGEINT else type_
 
 
 def _ordered(statement: st.CreateTable, query: st.Query, columns: Sequence[PlannedColumn]) -> list[PlannedColumn]:

@@ -6,7 +6,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.execute.catalogs import use_catalog
 from bergsql.engine.execute.like import like
-from bergsql.engine.execute.options import options_of
+from bergsql.engine.execute.options import at_option, option_text, options_of
 from bergsql.engine.names import database_name, require_database
 from bergsql.engine.result import Result, Row, listing, ok
 from bergsql.engine.session import Session
@@ -78,7 +78,7 @@ def alter(session: Session, statement: st.AlterDatabase) -> Result:
                     )
         catalog.update_namespace_properties(namespace, changed, statement.removed)
     except BergError as error:
-        raise error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span)) from None
+        raise at_option(error, spans, span) from None
     return ok()
 
 
@@ -112,8 +112,7 @@ def show_create(session: Session, statement: st.ShowCreateDatabase) -> Result:
     if comment:
         lines.append(f"COMMENT {text(comment)}")
     if properties:
-        pairs = ",\n".join(f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(properties.items()))
-        lines.append(f"WITH {'DBPROPERTIES ' if spark else ''}(\n{pairs}\n)")
+        lines.append(f"WITH {'DBPROPERTIES ' if spark else ''}(\n{option_text(properties, text)}\n)")
     return listing(("createtab_stmt" if spark else "result",), [("\n".join(lines) + "\n",)])
 
 

@@ -49,9 +49,8 @@ def insert(session: Session, statement: st.Insert) -> Result:
 def prepare(session: Session, statement: st.Insert) -> Prepared:
     """Check and plan an INSERT."""
     make_pointed_table(session, statement)
-    name, table = _target(session, statement)
+    name, table, hinted = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
-    hinted = write_properties(statement.hints, table.metadata, SessionRelations(session))
     return Prepared(statement, name, table, assigned, hinted)
 
 
@@ -81,14 +80,14 @@ def make_pointed_table(session: Session, statement: st.Insert) -> None:
         make_pointed(session, pointer)
 
 
-def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable]:
-    """The table to be written to.
+def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable, Mapping[str, str]]:
+    """The table to be written to, and the properties that a hint gives it for this statement.
 
     Refused where a hint, the table or the session asks for more than rows that are added: that would be wrong, and
     nobody would notice.
     """
     name, table = load(session, statement.target)
-    write_properties(statement.hints, table.metadata, SessionRelations(session))
+    hinted = write_properties(statement.hints, table.metadata, SessionRelations(session))
     properties, span = table.metadata.properties, statement.target.span
     if session.flavour is Flavour.FLINK and properties.get("write.upsert.enabled", "").casefold() == "true":
         raise not_supported("INSERT into a table with 'write.upsert.enabled'", span)
@@ -96,7 +95,7 @@ def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTa
         for key in ("spark.wap.branch", "spark.wap.id"):
             if session.setting(key) is not None:
                 raise not_supported(f"INSERT with '{key}' set into a table with 'write.wap.enabled'", span)
-    return name, table
+    return name, table, hinted
 
 
 DONE = "Complete execution of the SQL update statement."
@@ -183,6 +182,6 @@ def _count(number: int | str, what: str) -> str:
 
 def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str]:
     """The plan of an INSERT's query, and what it would do to which table."""
-    name, table = _target(session, statement)
+    name, table, _ = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
     return assigned.plan, f"{'Overwrite' if statement.overwrite else 'Append'} {name}"

@@ -196,6 +196,31 @@ def check_not_enforced(key: st.PrimaryKey) -> None:
         )
 
 
+def check_key_change(action: st.SetKey, names: Sequence[str]) -> None:
+    """Refuse to add a key to a table that has one (``names``), or to modify that of a table without."""
+    key = action.key
+    check_not_enforced(key)
+    if names and not action.modify:
+        raise BergError(
+            ErrorCode.ALREADY_EXISTS,
+            f"The table has the primary key ({', '.join(names)}) already.",
+            span=key.span,
+            hint="ALTER TABLE … MODIFY PRIMARY KEY (…) NOT ENFORCED; gives it another.",
+        )
+    if action.modify and not names:
+        raise no_key(key.span)
+
+
+def no_key(span: Span) -> BergError:
+    """The error for a table without a primary key."""
+    return BergError(
+        ErrorCode.NOT_FOUND,
+        "The table has no primary key.",
+        span=span,
+        hint="ALTER TABLE … ADD PRIMARY KEY (…) NOT ENFORCED; gives it one.",
+    )
+
+
 def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tuple[str, ...]:
     """The columns of the primary key.
 
@@ -225,6 +250,11 @@ def _key_names(statement: st.CreateTable, columns: Sequence[st.ColumnDef]) -> tu
     return key.columns
 
 
+def storable(type_: DataType) -> DataType:
+    """The type of a table's column for a query's: what DuckDB alone has becomes what Iceberg has."""
+    return DataType(Kind.DECIMAL, 38, 0) if type_.kind is Kind.HUGEINT else type_
+
+
 def queried_schema(columns: Sequence[PlannedColumn], format_version: int, span: Span) -> Schema:
     """The schema of CREATE TABLE … AS: the columns of its query, all of them nullable."""
     ids = count(1)
@@ -237,9 +267,10 @@ def queried_schema(columns: Sequence[PlannedColumn], format_version: int, span: 
                 span=span,
                 hint="Give one of them another name with AS.",
             )
-        type_ = DataType(Kind.DECIMAL, 38, 0) if column.type.kind is Kind.HUGEINT else column.type
         try:
-            fields.append(NestedField(next(ids), column.name, to_iceberg(type_, ids, format_version), required=False))
+            field_id = next(ids)
+            type_ = to_iceberg(storable(column.type), ids, format_version)
+            fields.append(NestedField(field_id, column.name, type_, required=False))
         except BergError as error:
             error.message = f"Column '{column.name}' of the query: {error.message}"
             raise error.at(span) from None
