@@ -186,17 +186,19 @@ def manifest_schema(version: int, names: tuple[str, ...], ids: tuple[int, ...], 
     return json.dumps({"type": "record", "name": "manifest_entry", "fields": entry})
 
 
+_SUMMARY = [
+    _field(509, "contains_null", "boolean"),
+    _optional(518, "contains_nan", "boolean"),
+    _optional(510, "lower_bound", "bytes"),
+    _optional(511, "upper_bound", "bytes"),
+]
+
+
 @lru_cache(maxsize=4)
 def manifest_list_schema(version: int) -> str:
     """The schema (JSON) of a manifest list."""
     later = version >= 2
     count = _field if later else _optional
-    summary = [
-        _field(509, "contains_null", "boolean"),
-        _optional(518, "contains_nan", "boolean"),
-        _optional(510, "lower_bound", "bytes"),
-        _optional(511, "upper_bound", "bytes"),
-    ]
     fields = [
         _field(500, "manifest_path", "string"),
         _field(501, "manifest_length", "long"),
@@ -211,8 +213,28 @@ def manifest_list_schema(version: int) -> str:
         count(512, "added_rows_count", "long"),
         count(513, "existing_rows_count", "long"),
         count(514, "deleted_rows_count", "long"),
-        _array(507, "partitions", 508, {"type": "record", "name": "r508", "fields": summary}),
+        _array(507, "partitions", 508, {"type": "record", "name": "r508", "fields": _SUMMARY}),
         _optional(519, "key_metadata", "bytes"),
         *([_optional(520, "first_row_id", "long")] if version >= 3 else []),
     ]
     return json.dumps({"type": "record", "name": "manifest_file", "fields": fields})
+
+
+def _ids(fields: list[dict[str, Json]]) -> dict[str, int]:
+    return {f["name"]: f["field-id"] for f in fields}
+
+
+def entry_ids() -> dict[str, int]:
+    """The ids of a manifest entry's fields by name, its data file's among them, in the latest version's order."""
+    *entry, data_file = json.loads(manifest_schema(3, (), (), ()))["fields"]
+    return _ids(entry) | _ids(data_file["type"]["fields"])
+
+
+def manifest_list_ids() -> dict[str, int]:
+    """The ids of a manifest list's fields by name, in the latest version's order."""
+    return _ids(json.loads(manifest_list_schema(3))["fields"])
+
+
+def summary_ids() -> dict[str, int]:
+    """The ids of the fields of a manifest list's partition summaries by name."""
+    return _ids(_SUMMARY)

@@ -22,6 +22,7 @@ from bergsql.engine.table.datafile import (
     ManifestEntry,
     ManifestFile,
 )
+from bergsql.engine.table.manifest_schemas import entry_ids, manifest_list_ids, summary_ids
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.snapshots import Snapshot
@@ -35,7 +36,7 @@ CACHE_BYTES = 64 << 20
 
 
 class RawEntry(NamedTuple):
-    """A manifest entry as it is written, nothing inherited; in the order of :data:`_ENTRY_FIELDS`."""
+    """A manifest entry as it is written, nothing inherited; in the order of :func:`entry_ids`."""
 
     status: int
     snapshot_id: int | None
@@ -63,57 +64,10 @@ class RawEntry(NamedTuple):
     content_size: int | None
 
 
-_ENTRY_NAMES = {
-    "status": 0,
-    "snapshot_id": 1,
-    "sequence_number": 3,
-    "file_sequence_number": 4,
-    "content": 134,
-    "file_path": 100,
-    "file_format": 101,
-    "partition": 102,
-    "record_count": 103,
-    "file_size_in_bytes": 104,
-    "column_sizes": 108,
-    "value_counts": 109,
-    "null_value_counts": 110,
-    "nan_value_counts": 137,
-    "lower_bounds": 125,
-    "upper_bounds": 128,
-    "key_metadata": 131,
-    "split_offsets": 132,
-    "equality_ids": 135,
-    "sort_order_id": 140,
-    "first_row_id": 142,
-    "referenced_data_file": 143,
-    "content_offset": 144,
-    "content_size_in_bytes": 145,
-}
-_ENTRY_FIELDS = tuple(_ENTRY_NAMES.values())
-
-_LIST_NAMES = {
-    "manifest_path": 500,
-    "manifest_length": 501,
-    "partition_spec_id": 502,
-    "content": 517,
-    "sequence_number": 515,
-    "min_sequence_number": 516,
-    "added_snapshot_id": 503,
-    "added_files_count": 504,
-    "existing_files_count": 505,
-    "deleted_files_count": 506,
-    "added_rows_count": 512,
-    "existing_rows_count": 513,
-    "deleted_rows_count": 514,
-    "partitions": 507,
-    "key_metadata": 519,
-    "first_row_id": 520,
-    # names of the first writers
-    "added_data_files_count": 504,
-    "existing_data_files_count": 505,
-    "deleted_data_files_count": 506,
-}
-_SUMMARY_NAMES = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
+_ENTRY_IDS = entry_ids()
+_LIST_IDS = manifest_list_ids()
+_OLD_LIST_NAMES = {"added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506}
+"""What the first writers called some fields."""
 
 
 def _manifest_file(
@@ -155,10 +109,10 @@ def _manifest_file(
 
 
 _LIST_LAYOUT = Layout(
-    tuple(dict.fromkeys(_LIST_NAMES.values())),
+    tuple(_LIST_IDS.values()),
     _manifest_file,
     records=((507, (509, 518, 510, 511)),),
-    names=(*_LIST_NAMES.items(), *_SUMMARY_NAMES.items()),
+    names=(*_LIST_IDS.items(), *_OLD_LIST_NAMES.items(), *summary_ids().items()),
 )
 
 
@@ -205,13 +159,13 @@ def read_raw_entries(storage: Storage, manifest: ManifestFile, metadata: TableMe
     if spec is None:
         raise avro.corrupt(what, f"the table has no partition spec {manifest.spec_id}")
     layout = Layout(
-        _ENTRY_FIELDS,
+        tuple(_ENTRY_IDS.values()),
         RawEntry,
         records=((102, tuple(f.field_id for f in spec.fields)),),
         complete=frozenset((102,)),
         counts=frozenset((108, 109, 110, 137)),
         bounds=frozenset((125, 128)),
-        names=(*_ENTRY_NAMES.items(), *((f.name, f.field_id) for f in spec.fields if f.name not in _ENTRY_NAMES)),
+        names=(*_ENTRY_IDS.items(), *((f.name, f.field_id) for f in spec.fields if f.name not in _ENTRY_IDS)),
     )
     found = decode_records(container, layout, what)
     for entry in found:
