@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-KEYWORDS: dict[str, TokenType] = {
-    word: TokenType[word]
-    for word in (
-        "ALL AND ANTI ANY ASC BETWEEN CASE COLLATE CROSS CUBE CURRENT_CATALOG CURRENT_DATE CURRENT_SCHEMA CURRENT_TIME "
-        "CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FROM "
-        "FULL HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP "
-        "NATURAL NOT NULL OFFSET ON OR ORDINALITY OUTER OVER PIVOT QUALIFY RANGE RECURSIVE RIGHT RLIKE ROLLUP ROWS "
-        "SELECT SEMI SESSION_USER SOME TABLE THEN TRUE UNION UNNEST UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH"
-    ).split()
-} | {
-    "AS": TokenType.ALIAS,
-    "MINUS": TokenType.EXCEPT,
-    "REGEXP": TokenType.RLIKE,
-    "TABLESAMPLE": TokenType.TABLE_SAMPLE,
-}
-"""The words that mean something in a query; every other word is an identifier, whatever sqlglot would think of it."""
+from bergsql.engine.sql.lexer import QUERY_WORDS
+
+_NAMED_OTHERWISE = {"AS": "ALIAS", "MINUS": "EXCEPT", "REGEXP": "RLIKE", "TABLESAMPLE": "TABLE_SAMPLE"}
+"""What sqlglot calls the token of a word, if not by the word."""
+
+KEYWORDS: dict[str, TokenType] = {word: TokenType[_NAMED_OTHERWISE.get(word, word)] for word in QUERY_WORDS}
+"""A word that is not here is an identifier, whatever sqlglot would think of it."""
 
 PAIRS: dict[tuple[str, str], TokenType] = {
     ("CLUSTER", "BY"): TokenType.CLUSTER_BY,
