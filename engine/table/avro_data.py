@@ -1,6 +1,6 @@
 """Avro data files: written and read in blocks, whatever their size.
 
-The container is ours, as that of manifests is (avro.py), and so is the encoding of rows; fastavro decodes them.
+The container is ours, as that of manifests is (avro.py); records are encoded and decoded by fastavro.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from bergsql.engine.table.avro import MAGIC, block_codec, corrupt, reason, write_bytes, write_long
 from bergsql.engine.table.avro_schema import Json, arrow_fields, expanded, named_once, numbered, without_logical_types
-from bergsql.engine.table.avro_values import batch_of, encoded_rows
+from bergsql.engine.table.avro_values import batch_of, records_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,10 +39,14 @@ class AvroWriter:
     """Writes the local file ``path``. ``codec`` is Iceberg's name, ``level`` None the codec's default."""
 
     def __init__(self, path: str, schema: Json, codec: str, level: int | None, metadata: dict[str, str]) -> None:
-        self._schema = expanded(schema)
+        import fastavro
+
+        self._schema = expanded(numbered(schema))
+        self._plain = fastavro.parse_schema(named_once(without_logical_types(self._schema)))
+        self._encode = fastavro.schemaless_writer
         name, self._compress = _compressor(codec, level)
         self._sync = os.urandom(_SYNC)
-        self._block, self._rows = bytearray(), 0
+        self._block, self._rows = io.BytesIO(), 0
         self._file = open(path, "wb")  # noqa: SIM115, PTH123 - closed by close()
         header = bytearray(MAGIC)
         entries = {"avro.schema": json.dumps(schema), "avro.codec": name, **metadata}
@@ -59,19 +63,22 @@ class AvroWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows, whose columns are the schema's, in order."""
-        for row in encoded_rows(batch, self._schema):
-            self._block += row
+        encode, block, plain = self._encode, self._block, self._plain
+        for record in records_of(batch, self._schema):
+            encode(block, plain, record)
             self._rows += 1
-            if len(self._block) >= _BLOCK:
+            if block.tell() >= _BLOCK:
                 self._flush()
 
     def _flush(self) -> None:
-        data = self._compress(bytes(self._block))
+        data = self._compress(self._block.getvalue())
         head = bytearray()
         write_long(head, self._rows)
         write_long(head, len(data))
         self._file.write(bytes(head) + data + self._sync)
-        self._block, self._rows = bytearray(), 0
+        self._block.seek(0)
+        self._block.truncate()
+        self._rows = 0
 
     def close(self) -> None:
         """Finish the file."""
