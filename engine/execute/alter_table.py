@@ -48,6 +48,12 @@ def alter(session: Session, statement: st.AlterTable) -> Result:
         from bergsql.engine.execute.alter_connector import alter_definition
 
         return alter_definition(session, statement, found, found.definition)
+    if found is not None and found.temporary and session.flavour is Flavour.SPARK:
+        renames = [a for a in statement.actions if isinstance(a, st.RenameTable)]
+        if renames and len(statement.actions) == 1:  # Spark renames a temporary view so
+            from bergsql.engine.execute.views import alter as alter_view
+
+            return alter_view(session, st.AlterView(statement.name, renames[0]))
     name = named_table(session, statement.name)
     if statement.if_exists and not name.catalog.table_exists(name.ident):
         return ok()

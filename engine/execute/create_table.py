@@ -21,7 +21,7 @@ from bergsql.engine.execute.table_definition import (
     format_version_of,
     sort_by,
 )
-from bergsql.engine.names import TableName, load, named_table, require_database, table_name
+from bergsql.engine.names import TableName, named_table, require_database, table_name
 from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
@@ -100,7 +100,10 @@ def _create_at(session: Session, statement: st.CreateTable, name: TableName, exi
             hint="CREATE TABLE IF NOT EXISTS … leaves it as it is, CREATE OR REPLACE TABLE … replaces it.",
         )
     if statement.mode == "replace" and not exists:
-        load(session, statement.name)  # says that there is none, and what is near
+        try:
+            name.catalog.load_table(name.ident)  # says that there is none, and what is near
+        except BergError as error:
+            raise error.at(span) from None
     try:
         return _create(session, statement, name, exists)
     except BergError as error:

@@ -18,21 +18,15 @@ from bergsql.engine.sql.types import BOOLEAN, STRING
 def drop(session: Session, statement: st.DropTable) -> Result:
     """``DROP [TEMPORARY] TABLE t``: a Hadoop catalog removes the table's folder, as Java's does.
 
-    See :func:`drop_with_files`.
+    A name means the temporary object that has it, never the lasting table below. See :func:`drop_with_files`.
     """
     span = statement.name.span
     temporary = temporary_named(session, statement.name.parts, span)
-    if temporary is not None and isinstance(temporary.definition, View):
-        temporary = None
     if statement.temporary:
-        return _drop_temporary(session, statement, temporary)
+        is_table = temporary is not None and not isinstance(temporary.definition, View)
+        return _drop_temporary(session, statement, temporary if is_table else None)
     if temporary is not None:
-        raise BergError(
-            ErrorCode.INVALID,
-            f"There is a temporary table {temporary}, which is dropped first.",
-            span=span,
-            hint=f"DROP TEMPORARY TABLE {statement.name}; drops it.",
-        )
+        return _drop_hidden(session, statement, temporary)
     table = named_table(session, statement.name)
     if isinstance(table.catalog, DefinitionCatalog) and isinstance(table.catalog.definition(table.ident), View):
         raise BergError(
@@ -55,6 +49,25 @@ def drop(session: Session, statement: st.DropTable) -> Result:
             return ok()  # someone else dropped it meanwhile
         raise error.at(span) from None
     return ok()
+
+
+def _drop_hidden(session: Session, statement: st.DropTable, temporary: Found) -> Result:
+    """``DROP TABLE t`` where a temporary object is called so, which hides what else is.
+
+    Spark drops a temporary view of that name, Flink wants its temporary objects dropped as such. There, a temporary
+    view does not keep the table below it from being dropped; here it does, as a temporary table does.
+    """
+    is_view = isinstance(temporary.definition, View)
+    if is_view and session.flavour is Flavour.SPARK:
+        del session.temporaries[temporary.parts]
+        return ok(f"Dropped the temporary view {temporary}.")
+    what = "view" if is_view else "table"
+    raise BergError(
+        ErrorCode.INVALID,
+        f"There is a temporary {what} {temporary}, which is dropped first.",
+        span=statement.name.span,
+        hint=f"DROP TEMPORARY {what.upper()} {statement.name}; drops it.",
+    )
 
 
 def _drop_temporary(session: Session, statement: st.DropTable, found: Found | None) -> Result:

@@ -253,6 +253,8 @@ def _rename(session: Session, found: Found, view: View, action: st.RenameTable) 
     if parts[:1] != found.parts[:1] and len(found.parts) > 1:
         raise BergError(ErrorCode.INVALID, "A view cannot be renamed into another catalog.", span=span)
     if found.temporary:
+        if len(found.parts) == 1 and len(to) > 1:
+            raise _no_database(action.to)
         parts = (parts[-1].casefold(),) if len(found.parts) == 1 else parts
         if parts in session.temporaries:
             raise BergError(ErrorCode.ALREADY_EXISTS, f"View {'.'.join(parts)} already exists.", span=span)
@@ -276,6 +278,13 @@ def drop(session: Session, statement: st.DropView) -> Result:
     """
     name, span = statement.name, statement.name.span
     found = temporary_named(session, name.parts, span)
+    if found is not None and not isinstance(found.definition, View) and not statement.temporary:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{found} is a temporary table, not a view.",
+            span=span,
+            hint=f"DROP TEMPORARY TABLE {name}; drops it.",
+        )
     if found is not None and isinstance(found.definition, View):
         if statement.temporary or session.flavour is Flavour.SPARK or len(found.parts) < 3:
             del session.temporaries[found.parts]
