@@ -118,6 +118,13 @@ def refuse_unknown_parts(node: exp.Expr) -> None:
             raise not_supported(_CLAUSES.get(part, f"The '{part}' of {form_of(node)}"), place or span_of(node))
 
 
+def members(node: exp.Expr) -> list[exp.Expr]:
+    """What ``(a, b)``, ``(a)`` or ``a`` lists."""
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    return [node.this if isinstance(node, exp.Paren) else node]
+
+
 def form_of(node: exp.Expr) -> str:
     """What to call a node in a message: the SQL of it, not the parser's class."""
     name = type(node).__name__

@@ -19,7 +19,7 @@ from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.comparison import bind_comparison
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, type_error
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.node_parts import refuse_unknown_parts
+from bergsql.engine.plan.node_parts import members, refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.resolve import column_of, resolve
 from bergsql.engine.plan.scope import Scope
@@ -60,7 +60,7 @@ def _pivot(sql: str, node: exp.Expr, scope: Scope, planner: Planner, ctes: Mappi
     field = node.args["fields"][0]
     context = Context(planner, scope, "PIVOT", ctes, windows_allowed=False)
     plain = replace(context, aggregates_allowed=False, found=Found())
-    keys = [bind(k, plain) for k in _parts(field.this)]
+    keys = [bind(k, plain) for k in members(field.this)]
     values = [_value(v, keys, plain) for v in _listed(field)]
     used = {k.sql for k in keys} | {c for a in node.expressions for c in _read(a, scope)}
     kept = [c for c in scope.all_columns() if c.sql not in used]
@@ -78,13 +78,6 @@ def _pivot(sql: str, node: exp.Expr, scope: Scope, planner: Planner, ctes: Mappi
     return BoundQuery(f"SELECT {', '.join(items)} FROM {sql}{group}", columns)
 
 
-def _parts(node: exp.Expr) -> list[exp.Expr]:
-    """``a`` or ``(a, b)``."""
-    if isinstance(node, exp.Tuple):
-        return list(node.expressions)
-    return [node.this if isinstance(node, exp.Paren) else node]
-
-
 def _listed(field: exp.Expr) -> list[exp.Expr]:
     if not isinstance(field, exp.In) or not field.expressions:
         raise BergError(ErrorCode.SYNTAX, "FOR needs IN with a list of values.", span=span_of(field))
@@ -94,7 +87,7 @@ def _listed(field: exp.Expr) -> list[exp.Expr]:
 def _value(node: exp.Expr, keys: list[Bound], context: Context) -> _Value:
     alias = str(node.args["alias"].name) if isinstance(node, exp.PivotAlias | exp.Alias) else None
     inner = node.this if isinstance(node, exp.PivotAlias | exp.Alias) else node
-    values = [bind(v, context) for v in _parts(inner)]
+    values = [bind(v, context) for v in members(inner)]
     for value in values:
         if not value.is_constant:
             raise BergError(ErrorCode.INVALID, "PIVOT's IN takes literals.", span=span_of(inner))
@@ -155,7 +148,7 @@ def _aggregate(node: exp.Expr, context: Context) -> tuple[Bound, str]:
 
 def _unpivot(sql: str, node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> BoundQuery:
     context = Context(planner, scope, "UNPIVOT", ctes, aggregates_allowed=False, windows_allowed=False)
-    names = [p.name for p in _parts(node.expressions[0])]
+    names = [p.name for p in members(node.expressions[0])]
     if len(node.expressions) != 1 or len(node.args["fields"]) != 1:
         raise BergError(
             ErrorCode.SYNTAX,
@@ -195,7 +188,7 @@ def _row(node: exp.Expr, width: int, context: Context) -> tuple[str, list[Bound]
     """The columns that one element of UNPIVOT's IN names, and what the row is called."""
     alias = str(node.args["alias"].name) if isinstance(node, exp.PivotAlias | exp.Alias) else None
     inner = node.this if isinstance(node, exp.PivotAlias | exp.Alias) else node
-    parts = _parts(inner)
+    parts = members(inner)
     for part in parts:
         if not isinstance(part, exp.Column):
             raise BergError(ErrorCode.INVALID, "UNPIVOT's IN takes columns.", span=span_of(part))

@@ -9,6 +9,7 @@ from bergsql.engine.plan.bound import NOT_CONSTANT, Bound
 from bergsql.engine.plan.comparison import bind_and, bind_comparison, bind_like, bind_or
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.node_parts import members
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import Kind
@@ -47,10 +48,7 @@ def _pair(node: exp.Expr) -> exp.Expr:
 def _items(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Anonymous):
         return list(node.expressions)
-    inner = node.this
-    if isinstance(inner, exp.Tuple):
-        return list(inner.expressions)
-    return [inner.this if isinstance(inner, exp.Paren) else inner]
+    return members(node.this)
 
 
 def _over_array(node: exp.Expr, operand: Bound, array: Bound, every: bool, context: Context) -> Bound:

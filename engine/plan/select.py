@@ -10,7 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, refuse_map
 from bergsql.engine.plan.items import Item, bind_items
-from bergsql.engine.plan.node_parts import refuse_unknown_parts
+from bergsql.engine.plan.node_parts import members, refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
@@ -123,9 +123,8 @@ def _distinct(node: exp.Expr, items: list[Item], context: Context) -> str:
         return "DISTINCT "
     from bergsql.engine.plan.expressions import bind
 
-    keys = on.expressions if isinstance(on, exp.Tuple) else [on.this if isinstance(on, exp.Paren) else on]
     inner = replace(context, clause="DISTINCT ON", windows_allowed=False)
-    return f"DISTINCT ON ({', '.join(bind(k, inner).sql for k in keys)}) "
+    return f"DISTINCT ON ({', '.join(bind(k, inner).sql for k in members(on))}) "
 
 
 def _from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> tuple[Scope, str]:

@@ -12,6 +12,7 @@ from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, type_error
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.node_parts import members
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import NULL, TEXTS, DataType, Kind
@@ -46,8 +47,7 @@ def bind_values(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
 
 
 def _row(node: exp.Expr, context: Context) -> list[Bound]:
-    nodes = node.expressions if isinstance(node, exp.Tuple) else [node.this if isinstance(node, exp.Paren) else node]
-    return [bind(n, context) for n in nodes]
+    return [bind(n, context) for n in members(node)]
 
 
 def _column_type(values: list[Bound], node: exp.Expr, position: int, context: Context) -> DataType:
