@@ -27,11 +27,9 @@ from bergsql.catalog.metadata.types import (
 )
 from bergsql.catalog.metadata.value_json import value_to_json
 from bergsql.catalog.metadata.values import to_internal
-from bergsql.engine.duck import duckdb
+from bergsql.engine.execute.constants import constants
 from bergsql.engine.plan.context import Context, Planner
-from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.query import QueryPlan
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.store_assignment import assign, can_assign
 from bergsql.engine.relations import SessionRelations
@@ -90,7 +88,7 @@ def _folded(session: Session, expression: st.Expression, type_: IcebergType, col
             span=expression.span,
             hint=f"CAST(… AS {name(target)}) converts it.",
         )
-    value = _value(session, _counted(assign(bound.sql, bound.type, target, context), type_))
+    (value,) = constants(session, [_counted(assign(bound.sql, bound.type, target, context), type_)])
     return _json(value, type_, column)
 
 
@@ -129,16 +127,6 @@ def _counted(sql: str, type_: IcebergType) -> str:
         case TimestampNsType() | TimestamptzNsType():
             return f"epoch_ns({sql})"
     return sql
-
-
-def _value(session: Session, sql: str) -> object:
-    cursor = session.duck.cursor()
-    try:
-        return cursor.execute(f"SELECT {sql}").fetchall()[0][0]
-    except duckdb.Error as error:
-        raise from_duckdb_error(error, QueryPlan("", (), (), {})) from error
-    finally:
-        session.duck.done(cursor)
 
 
 def _json(value: Any, type_: IcebergType, column: str) -> Any:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.metadata.transforms import TransformKind
-from bergsql.engine.duck import duckdb
+from bergsql.engine.execute.constants import constants
 from bergsql.engine.execute.default_word import with_defaults
 from bergsql.engine.names import TableName
 from bergsql.engine.plan.context import Context, Planner
-from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.query import PlannedColumn, QueryPlan, plan_expression, plan_query
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.store_assignment import assign, can_assign
@@ -77,10 +76,11 @@ def fit(
         if not can_assign(source.type, from_iceberg(target.type), session.flavour):
             raise _cannot_assign(session, target, source, query, i)
     narrowed = [(t.name, from_iceberg(t.type), s.type) for t, s in zip(targets, plan.columns, strict=True)]
+    static = constants(session, list(static_sql.values()), plan) if static_sql else ()
     return Assigned(
         _stored_sql(session, plan, schema, targets, static_sql),
         plan,
-        _evaluated(session, static_sql, plan),
+        dict(zip(static_sql, static, strict=True)),
         tuple((name, to) for name, to, source in narrowed if source not in (to, NULL)),
     )
 
@@ -98,20 +98,6 @@ def _stored_sql(
     ]
     columns = ", ".join(f"c{i}" for i in range(len(plan.columns)))
     return f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})"
-
-
-def _evaluated(session: Session, static_sql: Mapping[str, str], plan: QueryPlan) -> dict[str, object]:
-    """The values of PARTITION (…)."""
-    if not static_sql:
-        return {}
-    cursor = session.duck.cursor()
-    try:
-        row = cursor.execute(f"SELECT {', '.join(static_sql.values())}").fetchall()[0]
-    except duckdb.Error as error:
-        raise from_duckdb_error(error, plan) from error
-    finally:
-        session.duck.done(cursor)
-    return dict(zip(static_sql, row, strict=True))
 
 
 def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:

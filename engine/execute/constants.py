@@ -1,0 +1,28 @@
+"""Constants of a statement worked out: a DEFAULT, the values of PARTITION (…)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.engine.duck import duckdb
+from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.plan.query import QueryPlan
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
+
+
+def constants(session: Session, expressions: Sequence[str], plan: QueryPlan | None = None) -> tuple[object, ...]:
+    """The values of SQL expressions that read no columns; ``plan`` is what they belong to, for errors.
+
+    :raises BergError: when one of them fails.
+    """
+    cursor = session.duck.cursor()
+    try:
+        row: tuple[object, ...] = cursor.execute(f"SELECT {', '.join(expressions)}").fetchall()[0]
+    except duckdb.Error as error:
+        raise from_duckdb_error(error, plan or QueryPlan("", (), (), {})) from error
+    finally:
+        session.duck.done(cursor)
+    return row
