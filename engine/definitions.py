@@ -70,6 +70,11 @@ class Found(NamedTuple):
     def __str__(self) -> str:
         return ".".join(self.parts)
 
+    @property
+    def database(self) -> str:
+        """The database that it is listed under: ``global_temp`` too, empty for one that is in none."""
+        return ".".join(self.parts[1:-1] if len(self.parts) > 2 else self.parts[:-1])
+
 
 class ViewStandpoint:
     """A session seen from within a view or a function: names and words mean what they meant when it was made."""

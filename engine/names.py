@@ -154,6 +154,28 @@ def database_name(session: Session, parts: tuple[str, ...], span: Span | None) -
     return session.catalog(session.current_catalog, span), parts
 
 
+def listed_database(session: Session, name: Name | None) -> tuple[Catalog, tuple[str, ...]]:
+    """What ``IN name`` of a SHOW statement names; the current database without one.
+
+    In spark a catalog alone stands for what is in none of its databases. ``global_temp`` is in every catalog.
+
+    :raises BergError: NOT_FOUND, at the name.
+    """
+    from bergsql.engine.definitions import GLOBAL_TEMPORARY
+
+    if name is None:
+        catalog, namespace, span = session.catalog(session.current_catalog), session.namespace, None
+    else:
+        span = name.span
+        catalog, namespace = database_name(session, name.parts, span)
+        alone = session.flavour is Flavour.SPARK and len(name.parts) == 1 and session.has_catalog(name.parts[0])
+        if alone and not catalog.namespace_exists(namespace):
+            catalog, namespace = session.catalog(name.parts[0], span), ()
+    if namespace != (GLOBAL_TEMPORARY,):
+        require_database(catalog, namespace, span)
+    return catalog, namespace
+
+
 def require_database(catalog: Catalog, namespace: tuple[str, ...], span: Span | None) -> None:
     """Refuse a database that does not exist."""
     if namespace and not catalog.namespace_exists(namespace):

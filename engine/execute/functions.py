@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 from bergsql.engine.execute.like import like
-from bergsql.engine.names import require_database, table_name
+from bergsql.engine.execute.procedures import SYSTEM
+from bergsql.engine.names import listed_database, require_database, table_name
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.relations import SessionRelations
@@ -159,10 +160,15 @@ def _not_found(session: Session, name: st.Name) -> BergError:
 def show(session: Session, statement: st.ShowFunctions) -> Result:
     """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN database] [LIKE pattern]``: USER are those that were made here.
 
+    Of these, IN leaves the ones of that database and those that are in none.
+
     IN the database ``system`` of a catalog there are also those that Iceberg adds to every catalog.
     """
+    catalogs = statement.database is not None and statement.database.parts[-1].casefold() == SYSTEM
     own = {key[-1] for key in session.functions}
-    catalogs = statement.database is not None and statement.database.parts[-1].casefold() == "system"
+    if statement.database is not None and not catalogs:
+        catalog, namespace = listed_database(session, statement.database)
+        own = {key[-1] for key in session.functions if len(key) == 1 or key[:-1] == (catalog.name, *namespace)}
     known = functions(session.flavour)
     built_in = {n.removeprefix("system.") for n in known if catalogs or not n.startswith("system.")}
     names = own if statement.kind == "USER" else built_in if statement.kind == "SYSTEM" else own | built_in

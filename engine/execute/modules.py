@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.options import OptionSpec, check_options
-from bergsql.engine.execute.options import options_of
+from bergsql.engine.execute.options import at_option, options_of
 from bergsql.engine.result import Column, Result, ResultKind, listing, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.types import BOOLEAN, STRING
@@ -43,7 +43,7 @@ def load(session: Session, statement: st.LoadModule) -> Result:
     try:
         check_options(options, _OPTIONS[name], f"Module {name}")
     except BergError as error:
-        raise error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span)) from None
+        raise at_option(error, spans, span) from None
     session.modules[name] = True
     return ok(_NO_EFFECT)
 

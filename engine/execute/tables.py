@@ -7,7 +7,7 @@ from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.definitions import Definition, Found, View, temporaries_in, temporary_named
 from bergsql.engine.execute.like import like
-from bergsql.engine.names import TableName, database_name, named_table, require_database
+from bergsql.engine.names import TableName, listed_database, named_table
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
 from bergsql.engine.session import Session
 from bergsql.engine.sql import statements as st
@@ -120,7 +120,7 @@ def show(session: Session, statement: st.ShowTables) -> Result:
         return listing(("table name",), [(name,) for name in sorted({*names, *(f.parts[-1] for f in temporary)})])
     columns = (Column("namespace", STRING), Column("tableName", STRING), Column("isTemporary", BOOLEAN))
     rows: list[Row] = [(".".join(namespace), name, False) for name in names]
-    rows += [(".".join(f.parts[1:-1]), f.parts[-1], True) for f in temporary]
+    rows += [(f.database, f.parts[-1], True) for f in temporary]
     return Result(ResultKind.LISTING, columns, [rows])
 
 
@@ -139,7 +139,7 @@ def show_extended(session: Session, statement: st.ShowTableExtended) -> Result:
     for found in temporary:
         table = TableName(catalog, TableIdent(namespace, found.parts[-1]))
         text = information(table, found, statement.partition)
-        rows += [(".".join(found.parts[1:-1]), found.parts[-1], True, text)] if text is not None else []
+        rows += [(found.database, found.parts[-1], True, text)] if text is not None else []
     texts = ("namespace", "tableName", "isTemporary", "information")
     columns = tuple(Column(name, BOOLEAN if name == "isTemporary" else STRING) for name in texts)
     return Result(ResultKind.LISTING, columns, [rows])
@@ -149,16 +149,8 @@ def _named(
     session: Session, database: st.Name | None, pattern: st.LikePattern | None
 ) -> tuple[Catalog, tuple[str, ...], list[str], list[Found]]:
     """A database (None: the current one), and the names in it that match: those that last, and temporary ones."""
-    if database is None:
-        catalog, namespace, span = session.catalog(session.current_catalog), session.namespace, None
-    else:
-        span = database.span
-        catalog, namespace = database_name(session, database.parts, span)
-        catalog_alone = session.flavour is Flavour.SPARK and len(database.parts) == 1
-        if catalog_alone and session.has_catalog(database.parts[0]) and not catalog.namespace_exists(namespace):
-            catalog, namespace = session.catalog(database.parts[0], span), ()  # what is in no database
-    require_database(catalog, namespace, span)
-    held = catalog.list_tables(namespace) if namespace or catalog.namespace_exists(()) else []
+    catalog, namespace = listed_database(session, database)
+    held = catalog.list_tables(namespace) if catalog.namespace_exists(namespace) else []
     names = like(pattern, [ident.name for ident in held], session.flavour)
     temporary = temporaries_in(session, catalog.name, namespace)
     shown = like(pattern, {f.parts[-1] for f in temporary}, session.flavour)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.definitions import find
-from bergsql.engine.names import database_name, load, require_database
+from bergsql.engine.names import listed_database, load
 from bergsql.engine.plan.explain import size_text
 from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
@@ -29,9 +29,7 @@ def analyze(session: Session, statement: st.AnalyzeTable) -> Result:
 
 def analyze_all(session: Session, statement: st.AnalyzeTables) -> Result:
     """``ANALYZE TABLES [IN database] COMPUTE STATISTICS``."""
-    if statement.database is not None:
-        parts, span = statement.database.parts, statement.database.span
-        require_database(*database_name(session, parts, span), span)
+    listed_database(session, statement.database)
     return ok(_KEPT)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.secrets import mask_value
 from bergsql.engine.definitions import Found, View, temporary_named
+from bergsql.engine.execute.options import option_text
 from bergsql.engine.plan.from_clause import table_parts
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import table_name_span
@@ -72,6 +72,5 @@ def create_view(found: Found, flavour: Flavour) -> str:
     if view.comment is not None:
         out += f"COMMENT {text(view.comment)}\n"
     if view.properties:
-        pairs = [f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(view.properties.items())]
-        out += "TBLPROPERTIES (\n" + ",\n".join(pairs) + (")\n" if spark else "\n)\n")
+        out += f"TBLPROPERTIES (\n{option_text(view.properties, text)}" + (")\n" if spark else "\n)\n")
     return f"{out}AS {view.text}\n"

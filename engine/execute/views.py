@@ -12,7 +12,7 @@ from bergsql.engine.definitions import GLOBAL_TEMPORARY, Found, Key, View, keep,
 from bergsql.engine.execute.like import like
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.view_text import full_text
-from bergsql.engine.names import TableName, database_name, named_table, require_database, table_name
+from bergsql.engine.names import TableName, listed_database, named_table, require_database, table_name
 from bergsql.engine.plan.query import query_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
@@ -331,24 +331,15 @@ def views_in(session: Session, catalog_name: str, namespace: tuple[str, ...]) ->
 
 def show(session: Session, statement: st.ShowViews) -> Result:
     """``SHOW VIEWS [IN database] [LIKE pattern]``."""
-    catalog, namespace, span = session.catalog(session.current_catalog), session.namespace, None
-    if statement.database is not None:
-        span = statement.database.span
-        catalog, namespace = database_name(session, statement.database.parts, span)
-    if namespace != (GLOBAL_TEMPORARY,):
-        require_database(catalog, namespace, span)
+    catalog, namespace = listed_database(session, statement.database)
     views = views_in(session, catalog.name, namespace)
     names = set(like(statement.like, {f.parts[-1] for f in views}, session.flavour))
     views = [f for f in views if f.parts[-1] in names]
     if session.flavour is Flavour.FLINK:
         return listing(("view name",), [(name,) for name in sorted(names)])
     columns = (Column("namespace", STRING), Column("viewName", STRING), Column("isTemporary", BOOLEAN))
-    rows: list[Row] = [(_shown_namespace(f), f.parts[-1], f.temporary) for f in views]
+    rows: list[Row] = [(f.database, f.parts[-1], f.temporary) for f in views]
     return Result(ResultKind.LISTING, columns, [rows])
-
-
-def _shown_namespace(found: Found) -> str:
-    return ".".join(found.parts[1:-1] if len(found.parts) > 2 else found.parts[:-1])
 
 
 def show_create(session: Session, statement: st.ShowCreateView) -> Result:
