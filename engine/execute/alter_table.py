@@ -230,7 +230,7 @@ def _span(action: st.AlterAction) -> Span | None:
 
 _PARTITIONS = (
     "The partitions of an Iceberg table follow from its rows: they are not {0}.",
-    "INSERT makes them, DELETE FROM … WHERE empties them, ADD PARTITION FIELD changes how new rows are partitioned.",
+    "INSERT makes them, INSERT OVERWRITE replaces them, ADD PARTITION FIELD changes how new rows are partitioned.",
 )
 _OF_HIVE = (
     "An Iceberg table has no {0}: its files' format is a property.",
