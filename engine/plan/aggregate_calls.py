@@ -16,6 +16,7 @@ from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Aggregate
+from bergsql.engine.sql.parser.json_clauses import JSON_MARK
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import INT
 
@@ -96,7 +97,8 @@ def _text(function: Aggregate, name: str, bound: Sequence[Bound], around: _Aroun
     if around.ignore_nulls:
         key = {"first_value": "first", "last_value": "last"}.get(key, key)
     told_by_argument = told_by_argument or key == "approx_count_distinct"
-    text = call_text(key, [b.text for b in (bound[:1] if told_by_argument else bound)], around.distinct)
+    shown = [b.text for b in (bound[:1] if told_by_argument else bound) if not b.text.startswith(JSON_MARK)]
+    text = call_text(key, shown, around.distinct)
     return f"{text} ignore nulls" if around.ignore_nulls and key == "nth_value" else text
 
 

@@ -17,7 +17,6 @@ from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import (
     BINARIES,
-    BOOLEAN,
     FLOATS,
     INT,
     INTEGERS,
@@ -61,7 +60,7 @@ def duckdb_path(path: str) -> tuple[str, bool] | None:
     return "".join(out), many
 
 
-def _path(word: str, given: Bound) -> tuple[str, bool] | None:
+def literal_path(word: str, given: Bound) -> tuple[str, bool] | None:
     if not isinstance(given.constant, str):
         raise not_supported(f"{word} with a path that is not a literal")
     return duckdb_path(given.constant)
@@ -71,7 +70,7 @@ def _get_json_object(arguments: list[Bound], context: Context) -> str:
     """What is there as text, a string without its quotes; several are written as an array, one of several as itself."""
     if any(a.is_null for a in arguments):
         return "CAST(NULL AS VARCHAR)"
-    found = _path("GET_JSON_OBJECT", arguments[1])
+    found = literal_path("GET_JSON_OBJECT", arguments[1])
     if found is None:
         return "CAST(NULL AS VARCHAR)"
     path, many = found
@@ -109,7 +108,7 @@ def _of_kind(kind: str, value: str) -> Callable[[list[Bound], Context], str]:
 
 
 def json_text(sql: str, type_: DataType, context: Context) -> str:
-    """SQL of a value as JSON; NULL stays NULL. Spark leaves the NULL fields of a struct out."""
+    """SQL of a value as JSON; NULL stays NULL. Spark leaves the NULL fields of a struct out; Flink orders all keys."""
     kind = type_.kind
     if kind in TEXTS:
         return f"CAST(to_json({sql}) AS VARCHAR)"
@@ -162,12 +161,16 @@ def _map_text(sql: str, type_: DataType, context: Context) -> str:
         name = f"CAST(to_json({convert_sql(f'{e}.key', key, STRING, context)}) AS VARCHAR)"
         return f"{name} || ':' || coalesce({json_text(f'{e}.value', value, context)}, 'null')"
 
-    return f"('{{' || array_to_string({each(f'map_entries({sql})', entry)}, ',') || '}}')"
+    entries = f"map_entries({sql})" if context.spark or key.kind not in TEXTS else f"list_sort(map_entries({sql}))"
+    return f"('{{' || array_to_string({each(entries, entry)}, ',') || '}}')"
 
 
 def _row_text(x: str, type_: DataType, context: Context) -> str:
     parts = []
-    for i, field in enumerate(type_.children, start=1):
+    fields = list(enumerate(type_.children, start=1))
+    if not context.spark:
+        fields.sort(key=lambda f: f[1].name.encode("utf-16-be"))
+    for i, field in fields:
         name = string_literal(json.dumps(field.name, ensure_ascii=False) + ":")
         value = json_text(f"struct_extract_at({x}, {i})", field.type, context)
         parts.append(f"{name} || {value}" if context.spark else f"{name} || coalesce({value}, 'null')")
@@ -182,38 +185,6 @@ def _to_json(arguments: list[Bound], context: Context) -> str:
     if a.type.kind not in (*NESTED, Kind.NULL):
         raise BergError(ErrorCode.TYPE, "TO_JSON takes a struct, an array or a map.")
     return json_text(a.sql, a.type, context)
-
-
-def _json_string(arguments: list[Bound], context: Context) -> str:
-    return json_text(arguments[0].sql, arguments[0].type, context)
-
-
-def _is_json(argument: Bound) -> bool:
-    """Whether a value is JSON already: what JSON_OBJECT and JSON_ARRAY made is put in as it is."""
-    return argument.text.lower().startswith(("json_object(", "json_array(", "json("))
-
-
-def _element_text(a: Bound, context: Context) -> str:
-    return a.sql if _is_json(a) else json_text(a.sql, a.type, context)
-
-
-def _json_array(arguments: list[Bound], context: Context) -> str:
-    """NULLs are left out."""
-    parts = ", ".join(_element_text(a, context) for a in arguments)
-    listed = f"list_filter(CAST([{parts}] AS VARCHAR[]), lambda part: part IS NOT NULL)"
-    return f"('[' || array_to_string({listed}, ',') || ']')"
-
-
-def _json_object(arguments: list[Bound], context: Context) -> str:
-    if len(arguments) % 2:
-        raise BergError(ErrorCode.ARITY, "JSON_OBJECT takes keys and values in turn.")
-    parts = []
-    for key, value in zip(arguments[::2], arguments[1::2], strict=True):
-        if not isinstance(key.constant, str):
-            raise BergError(ErrorCode.INVALID, "The keys of JSON_OBJECT are text literals.")
-        name = string_literal(json.dumps(key.constant, ensure_ascii=False) + ":")
-        parts.append(f"{name} || coalesce({_element_text(value, context)}, 'null')")
-    return f"('{{' || {' || chr(44) || '.join(parts) if parts else repr('')} || '}}')"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
@@ -340,73 +311,6 @@ def _merged(schemas: Sequence[str | None]) -> str:
     return found[0] if len(found) == 1 else "STRING"
 
 
-# --- Flink's ----------------------------------------------------------------------------------------------------------
-
-
-def _json_value(arguments: list[Bound], context: Context) -> str:
-    """A scalar as text; NULL where there is none."""
-    scalar = "json_type({0}) NOT IN ('ARRAY', 'OBJECT')"
-    return _at_path("JSON_VALUE", arguments, scalar, "json_extract_string({0}, '$')")
-
-
-def _json_query(arguments: list[Bound], context: Context) -> str:
-    """An array or an object as text; NULL where there is none."""
-    return _at_path("JSON_QUERY", arguments, "json_type({0}) IN ('ARRAY', 'OBJECT')", "CAST({0} AS VARCHAR)")
-
-
-def _at_path(word: str, arguments: list[Bound], test: str, value: str) -> str:
-    if any(a.is_null for a in arguments):
-        return "CAST(NULL AS VARCHAR)"
-    found = _path(word, arguments[1])
-    if found is None:
-        raise BergError(ErrorCode.INVALID, f"'{arguments[1].constant}' is no JSON path: it begins with $.")
-    path, many = found
-    if many and word == "JSON_VALUE":
-        raise not_supported("JSON_VALUE with a path of several places")
-
-    def made(x: str) -> str:
-        at = f"json_extract({x}, {string_literal(path)})"
-        if many:
-            joined = f"'[' || array_to_string(list_transform({at}, lambda e: CAST(e AS VARCHAR)), ',') || ']'"
-            return f"CASE WHEN json_valid({x}) THEN CASE WHEN len({at}) > 0 THEN {joined} END END"
-        picked = let(at, lambda v: f"CASE WHEN {test.format(v)} THEN {value.format(v)} END")
-        return f"CASE WHEN json_valid({x}) THEN {picked} END"
-
-    return let(arguments[0].sql, made)
-
-
-def _json_exists(arguments: list[Bound], context: Context) -> str:
-    if any(a.is_null for a in arguments):
-        return "CAST(NULL AS BOOLEAN)"
-    found = _path("JSON_EXISTS", arguments[1])
-    if found is None:
-        raise BergError(ErrorCode.INVALID, f"'{arguments[1].constant}' is no JSON path: it begins with $.")
-    path, many = found
-
-    def made(x: str) -> str:
-        at = (
-            f"len(json_extract({x}, {string_literal(path)})) > 0"
-            if many
-            else f"json_exists({x}, {string_literal(path)})"
-        )
-        return f"CASE WHEN {x} IS NULL THEN NULL WHEN json_valid({x}) THEN coalesce({at}, FALSE) ELSE FALSE END"
-
-    return let(arguments[0].sql, made)
-
-
-def _json_quote(arguments: list[Bound], context: Context) -> str:
-    """A slash is escaped too."""
-    return f"replace(CAST(to_json({arguments[0].sql}) AS VARCHAR), '/', '\\/')"
-
-
-def _json_unquote(arguments: list[Bound], context: Context) -> str:
-    def made(x: str) -> str:
-        quoted = f"regexp_full_match({x}, '(?s)\".*\"') AND json_valid({x})"
-        return f"CASE WHEN {quoted} THEN json_extract_string({x}, '$') ELSE {x} END"
-
-    return let(arguments[0].sql, made)
-
-
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("get_json_object", "s", "tt", STRING, _get_json_object),
     Scalar("json_array_length", "s", "t", INT, _of_kind("ARRAY", "CAST(json_array_length({0}) AS INTEGER)")),
@@ -414,12 +318,4 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("to_json", "s", "aa?", STRING, _to_json),
     Scalar("from_json", "s", "tta?", 0, _from_json),
     Scalar("schema_of_json", "s", "t", STRING, _schema_of_json),
-    Scalar("json_string", "f", "a", STRING, _json_string),
-    Scalar("json_array", "f", "a*", STRING, _json_array),
-    Scalar("json_object", "f", "a*", STRING, _json_object),
-    Scalar("json_value", "f", "tt", STRING, _json_value),
-    Scalar("json_query", "f", "tt", STRING, _json_query),
-    Scalar("json_exists", "f", "tt", BOOLEAN, _json_exists),
-    Scalar("json_quote", "f", "t", STRING, _json_quote),
-    Scalar("json_unquote", "f", "t", STRING, _json_unquote),
 )

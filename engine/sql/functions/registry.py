@@ -39,9 +39,10 @@ SUBJECTS = {
         parse_url to_binary try_parse_url try_to_binary try_url_decode try_validate_utf8 url_decode url_encode
         validate_utf8
     """,
-    "json_texts": """
-        from_json get_json_object json_array json_array_length json_exists json_object json_object_keys json_query
-        json_quote json_string json_unquote json_value schema_of_json to_json
+    "json_texts": "from_json get_json_object json_array_length json_object_keys schema_of_json to_json",
+    "json_calls": """
+        json json_array json_arrayagg json_exists json_object json_objectagg json_query json_quote json_string
+        json_unquote json_value
     """,
     "printed": "format_number format_string printf",
     "patterns": """

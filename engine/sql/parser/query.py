@@ -72,8 +72,8 @@ from sqlglot.tokenizer_core import TokenType
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.lexer import Token, TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, shown, token_span
-from bergsql.engine.sql.parser.query_words import KEYWORDS
-from bergsql.engine.sql.parser.sqlglot_tokens import CALL, CAST_MARK, Converter, TypeUse
+from bergsql.engine.sql.parser.query_words import CALL, CAST_MARK, KEYWORDS
+from bergsql.engine.sql.parser.sqlglot_tokens import Converter, TypeUse
 from bergsql.engine.sql.statements.base import Expression, Query, TableHint
 from bergsql.engine.sql.types import DataType
 

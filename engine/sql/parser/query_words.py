@@ -6,6 +6,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from bergsql.engine.sql.lexer import QUERY_WORDS
 
+CALL = "\x01"
+CAST_MARK = "\x02"
+"""What the names of calls and casts begin with in the tokens for sqlglot."""
+
 _NAMED_OTHERWISE = {"AS": "ALIAS", "MINUS": "EXCEPT", "REGEXP": "RLIKE", "TABLESAMPLE": "TABLE_SAMPLE"}
 """What sqlglot calls the token of a word, if not by the word."""
 
@@ -90,16 +94,6 @@ COMMA_WORDS: dict[str, frozenset[str]] = {
     "JSON_OBJECTAGG": frozenset({"VALUE"}),
 }
 """The words that in a call of that name only stand between its arguments."""
-
-REFUSED_WORDS: dict[str, frozenset[str]] = {
-    "JSON_VALUE": frozenset({"RETURNING", "ON"}),
-    "JSON_QUERY": frozenset({"RETURNING", "ON", "WITH", "WITHOUT"}),
-    "JSON_EXISTS": frozenset({"ON"}),
-    "JSON_OBJECT": frozenset({"ON"}),
-    "JSON_OBJECTAGG": frozenset({"ON"}),
-    "JSON_ARRAY": frozenset({"ON"}),
-    "JSON_ARRAYAGG": frozenset({"ON"}),
-}
 
 NOTHING_BEHIND = frozenset(
     TokenType[name]

@@ -24,6 +24,8 @@ from bergsql.engine.sql.parser.query_words import (
     AFTER_COMMA,
     ARGUMENT_STARTS,
     BEFORE_PARENTHESIS,
+    CALL,
+    CAST_MARK,
     CLAUSES,
     COMMA_WORDS,
     ENDS_OPERAND,
@@ -35,13 +37,9 @@ from bergsql.engine.sql.parser.query_words import (
     OPERATORS,
     PAIR_STARTS,
     PAIRS,
-    REFUSED_WORDS,
 )
 from bergsql.engine.sql.statements.base import TableHint
 from bergsql.engine.sql.types import DataType
-
-CALL = "\x01"
-CAST_MARK = "\x02"
 
 
 class TypeUse(NamedTuple):
@@ -117,12 +115,12 @@ class Converter:
     def _next(self, by: int) -> Token:
         return self.tokens[min(self.cursor.index + by, self.stop, len(self.tokens) - 1)]
 
-    def _emit(self, kind: TokenType, start: int, end: int, text: str) -> None:
+    def emit(self, kind: TokenType, start: int, end: int, text: str) -> None:
         self.out.append(GlotToken(kind, text, start, end, start, end - 1))
 
     def _add(self, kind: TokenType, token: Token, text: str) -> None:
         """Emit ``token`` as that kind and step over it."""
-        self._emit(kind, token.start, token.end, text)
+        self.emit(kind, token.start, token.end, text)
         self.cursor.index += 1
 
     def _push(self, opened: Token, close: TokenType, call: str = "") -> None:
@@ -160,8 +158,8 @@ class Converter:
         if call and key in COMMA_WORDS.get(call, ()):
             self._add(TokenType.COMMA, token, ",")
             return
-        if call and key in REFUSED_WORDS.get(call, ()):
-            raise UnsupportedForm(f"{call} with {key}", token.span)
+        if call.startswith("JSON_") and self._json_clause():
+            return
         if call in ("JSON_OBJECT", "JSON_OBJECTAGG") and key == "KEY" and following.key not in (",", ")", ".", "VALUE"):
             self.cursor.index += 1
             return
@@ -187,6 +185,11 @@ class Converter:
             self._call(token)
         else:
             self._keyword(token, following, previous)
+
+    def _json_clause(self) -> bool:
+        from bergsql.engine.sql.parser.json_clauses import json_clause
+
+        return json_clause(self)
 
     def _plain_before_parenthesis(self, key: str) -> bool:
         """``WITHIN GROUP (``, ``FILTER (WHERE``, ``t PARTITION (`` and the like."""
@@ -229,7 +232,7 @@ class Converter:
             pair = PAIRS.get((key, following.key))
             if pair is not None:
                 self.cursor.index += 1
-                self._emit(pair, token.start, following.end, f"{token.text} {following.text}")
+                self.emit(pair, token.start, following.end, f"{token.text} {following.text}")
                 self.cursor.index += 1
                 return
         if key in ("ORDER", "GROUP") and previous in ENDS_OPERAND and self.cursor.previous.key != "WITHIN":
@@ -336,23 +339,23 @@ class Converter:
 
     def _cast(self, token: Token, value: Token, kind: TokenType, use: TypeUse) -> None:
         start, end = token.start, value.end
-        self._emit(TokenType.VAR, start, end, CAST_MARK + "CAST")
-        self._emit(TokenType.L_PAREN, start, end, "(")
-        self._emit(kind, value.start, value.end, value.text)
-        self._emit(TokenType.COMMA, start, end, ",")
-        self._emit(TokenType.STRING, start, end, CAST_MARK + str(len(self.types)))
-        self._emit(TokenType.R_PAREN, start, end, ")")
+        self.emit(TokenType.VAR, start, end, CAST_MARK + "CAST")
+        self.emit(TokenType.L_PAREN, start, end, "(")
+        self.emit(kind, value.start, value.end, value.text)
+        self.emit(TokenType.COMMA, start, end, ",")
+        self.emit(TokenType.STRING, start, end, CAST_MARK + str(len(self.types)))
+        self.emit(TokenType.R_PAREN, start, end, ")")
         self.types.append(use)
 
     def _cast_type(self) -> None:
         """The type behind AS, and the end of the CAST."""
-        use = self._type()
-        self._emit(TokenType.STRING, use.span.start, use.span.end, CAST_MARK + str(len(self.types)))
+        use = self.type_use()
+        self.emit(TokenType.STRING, use.span.start, use.span.end, CAST_MARK + str(len(self.types)))
         self.types.append(use)
         if not self.cursor.at(")"):
             raise self.cursor.expected((")",))
 
-    def _type(self) -> TypeUse:
+    def type_use(self) -> TypeUse:
         from bergsql.engine.sql.type_parser import parse_type_tokens
 
         start = self.cursor.token.start
@@ -361,31 +364,31 @@ class Converter:
 
     def _colon_type(self) -> None:
         """The type behind ``::``."""
-        use = self._type()
+        use = self.type_use()
         start, end = use.span.start, use.span.end
-        self._emit(TokenType.DECIMAL, start, end, "DECIMAL")
-        self._emit(TokenType.L_PAREN, start, end, "(")
-        self._emit(TokenType.NUMBER, start, end, str(len(self.types)))
-        self._emit(TokenType.R_PAREN, start, end, ")")
+        self.emit(TokenType.DECIMAL, start, end, "DECIMAL")
+        self.emit(TokenType.L_PAREN, start, end, "(")
+        self.emit(TokenType.NUMBER, start, end, str(len(self.types)))
+        self.emit(TokenType.R_PAREN, start, end, ")")
         self.types.append(use)
 
     def _table_argument(self, token: Token) -> None:
         """``TABLE t [PARTITION BY k]`` as an argument of a table function becomes the call ``TABLE(t, k)``."""
         self._add(TokenType.VAR, token, CALL + token.text)
-        self._emit(TokenType.L_PAREN, token.start, token.end, "(")
+        self.emit(TokenType.L_PAREN, token.start, token.end, "(")
         self._dotted()
         if self.cursor.accept("PARTITION"):
             self.cursor.expect("BY")
             close = self.cursor.accept("(")
             while True:
-                self._emit(TokenType.COMMA, self.cursor.token.start, self.cursor.token.start, ",")
+                self.emit(TokenType.COMMA, self.cursor.token.start, self.cursor.token.start, ",")
                 self._dotted()
                 if not (close and self.cursor.accept(",")):
                     break
             if close:
                 self.cursor.expect(")")
         end = self.cursor.previous_end
-        self._emit(TokenType.R_PAREN, end - 1, end, ")")
+        self.emit(TokenType.R_PAREN, end - 1, end, ")")
 
     def _dotted(self) -> None:
         if self.cursor.token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
