@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
@@ -22,6 +22,8 @@ class OptionSpec(NamedTuple):
     doc: str = ""
     values: tuple[str, ...] = ()
     required: bool = False
+    bounds: tuple[str, str] | None = None
+    """The least and the most that an ``int`` or a ``memory`` may be."""
 
     def matches(self, key: str) -> bool:
         """Whether this is the option that ``key`` names."""
@@ -51,18 +53,27 @@ def check_value(spec: OptionSpec, value: str, span: Span | None = None) -> str:
     try:
         match spec.type:
             case "int":
-                return str(parse_int(value, spec.key))
+                number = parse_int(value, spec.key)
+                _check_bounds(value, number, spec, parse_int)
+                return str(number)
             case "bool":
                 return "true" if parse_bool(value, spec.key) else "false"
             case "duration":
                 parse_duration(value, spec.key)
             case "memory":
-                parse_memory(value, spec.key)
+                _check_bounds(value, parse_memory(value, spec.key), spec, parse_memory)
             case "enum":
                 return _check_enum(value, spec)
     except BergError as error:
         raise error.at(span) from None
     return value
+
+
+def _check_bounds(value: str, amount: int, spec: OptionSpec, parse: Callable[[str], int]) -> None:
+    if spec.bounds is not None:
+        least, most = spec.bounds
+        if not parse(least) <= amount <= parse(most):
+            raise _wrong(value, spec.key, f"{least} to {most}")
 
 
 def _check_enum(value: str, spec: OptionSpec) -> str:

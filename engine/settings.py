@@ -31,8 +31,9 @@ def _setting(
     flavour: str = "both",
     aliases: tuple[str, ...] = (),
     values: tuple[str, ...] = (),
+    bounds: tuple[str, str] | None = None,
 ) -> Setting:
-    spec = OptionSpec(key, type_, default, doc=doc, values=values)
+    spec = OptionSpec(key, type_, default, doc=doc, values=values, bounds=bounds)
     return Setting(spec, flavour, aliases)
 
 
@@ -155,8 +156,16 @@ SETTINGS: tuple[Setting, ...] = (
         "Whether a query's table that is wider than the terminal is drawn vertically at the prompt.",
     ),
     _setting("shell.timing", "bool", "false", "Whether the time that each statement took is told, as by --timing."),
-    _setting("engine.memory-limit", "memory", None, "How much memory queries may use; default: half of the machine."),
-    _setting("engine.threads", "int", None, "How many threads queries may use; default: one a core."),
+    _setting(
+        "engine.memory-limit",
+        "memory",
+        None,
+        "How much memory queries may use; default: half of the machine.",
+        bounds=("64mb", "1024tb"),
+    ),
+    _setting(
+        "engine.threads", "int", None, "How many threads queries may use; default: one a core.", bounds=("1", "256")
+    ),
 )
 
 CATALOG_PREFIX = "spark.sql.catalog."

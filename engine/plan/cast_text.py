@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 BLANKS = "[\\x00-\\x20]*"
 
 
+def utf8_text(sql: str) -> str:
+    """Bytes as text, what is not UTF-8 replaced by the mark for it."""
+    return let(sql, lambda x: f"coalesce(TRY(decode({x})), replace(decode({x}, 'replace'), '?', chr(65533)))")
+
+
 def _pattern(inner: str) -> str:
     """A regular expression as a SQL string: ``inner`` (its first group is what is read) with blanks around."""
     return f"'^{BLANKS}{inner}{BLANKS}$'"
@@ -134,7 +139,7 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
     if kind is Kind.TIME and not context.spark and (source.precision or 0) == 0:
         return f"strftime(DATE '1970-01-01' + {sql}, '%H:%M:%S')"
     if kind in BINARIES:
-        return f"TRY(decode({sql}))"
+        return utf8_text(sql)
     if kind is Kind.ARRAY:
         return _array_text(sql, source, context)
     if kind is Kind.MAP:

@@ -261,6 +261,8 @@ def bind_is(node: exp.Expr, context: Context) -> Bound:
 
     operand = bind(node.this, context)
     what = node.expression
+    if isinstance(what, exp.Column) and what.name.upper() == "UNKNOWN" and not what.this.quoted and not what.table:
+        operand, what = condition(operand, context, node.this, "IS"), exp.Null()
     if isinstance(what, exp.Null):
         text = f"({operand.text} IS NULL)"
         result = Bound.of(f"({operand.sql} IS NULL)", BOOLEAN, text, operand, nullable=False)

@@ -10,6 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.coercion import bounded
+from bergsql.engine.plan.sql_text import failure
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Aggregate, Function
 from bergsql.engine.sql.types import BIGINT, BOOLEAN, DOUBLE, INTEGERS, INTERVALS, NUMBERS, STRING, DataType, Kind
@@ -150,6 +151,12 @@ def _decimal_average(total: str, count: str, source: DataType, to: DataType, con
     a = Bound(f"CAST({total} AS DECIMAL(38,{source.scale or 0}))", whole, "")
     b = Bound(f"CAST(nullif({count}, 0) AS DECIMAL(20,0))", DataType(Kind.DECIMAL, 20, 0), "", constant=object())
     return decimal_operation("/", (a, a.type), (b, b.type), to, context)
+
+
+def _single_value(call: Call, arguments: list[Bound], context: Context) -> str:
+    """Flink's SINGLE_VALUE: an error where there are several rows."""
+    several = failure("SINGLE_VALUE is of one row, and there are %s.", call("count", "1"))
+    return f"CASE WHEN {call('count', '1')} > 1 THEN {several} ELSE {call('any_value', arguments[0].sql)} END"
 
 
 def _count(call: Call, arguments: list[Bound], context: Context) -> str:
@@ -306,7 +313,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("last last_value", "s", "ab?", 0, _first("last"), may_ignore_nulls=True),
     Aggregate("first_value", "f", "a", 0, _first("first"), may_ignore_nulls=True),
     Aggregate("last_value", "f", "a", 0, _first("last"), may_ignore_nulls=True),
-    Aggregate("single_value", "f", "a", 0, "any_value"),
+    Aggregate("single_value", "f", "a", 0, _single_value),
     Aggregate("count_if", "s", "b", BIGINT, _count_if),
     Aggregate("bool_and every", "s", "b", BOOLEAN, "bool_and"),
     Aggregate("bool_or some any", "s", "b", BOOLEAN, "bool_or"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.cast_text import utf8_text
 from bergsql.engine.plan.sql_text import each, failure, let
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.types import BIGINT, BINARIES, BOOLEAN, BYTES, STRING
@@ -79,11 +80,6 @@ def _text_of(value: str, charset: str) -> str:
     numbers = byte_numbers(value)
     chars = f"array_to_string(list_transform({numbers}, lambda c: {char}), '')"
     return f"CASE WHEN {value} IS NOT NULL THEN {chars} END"
-
-
-def utf8_text(value: str) -> str:
-    """Bytes as text, what is not UTF-8 replaced by the mark for it."""
-    return let(value, lambda x: f"coalesce(TRY(decode({x})), replace(decode({x}, 'replace'), '?', chr(65533)))")
 
 
 def byte_numbers(value: str) -> str:

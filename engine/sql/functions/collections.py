@@ -190,6 +190,19 @@ def _with_element(template: str) -> Callable[[list[Bound], Context], str]:
     return made
 
 
+_HAS_ELEMENT = (
+    "CASE WHEN {0} IS NOT NULL THEN CASE WHEN {1} IS NULL THEN list_count({0}) < len({0}) ELSE "
+    "coalesce(list_contains({0}, {1}), FALSE) END END"
+)
+"""Flink's ARRAY_CONTAINS: a NULL is looked for like any other element."""
+
+
+def _only_element(arguments: list[Bound], context: Context) -> str:
+    """Flink's ELEMENT: of an array of more than one element it is an error."""
+    several = failure("ELEMENT is of an array of one element, and this one has %s.", "len({0})")
+    return let(arguments[0].sql, lambda x: f"CASE WHEN len({x}) > 1 THEN {several.format(x)} ELSE {x}[1] END")
+
+
 def _contains(arguments: list[Bound], context: Context) -> str:
     """Spark's is unknown when a NULL might have been it."""
     found = _with_element("list_contains({0}, {1})")(arguments, context)
@@ -304,9 +317,9 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("cardinality", "fs", "z", INT, _cardinality),
     Scalar("array_size", "s", "A", INT, "CAST(len({0}) AS INTEGER)"),
     Scalar("element_at try_element_at", "s", "za", _value, _element_at),
-    Scalar("element", "f", "A", _element, "{0}[1]"),
+    Scalar("element", "f", "A", _element, _only_element),
     Scalar("array_contains", "s", "Aa", BOOLEAN, _contains),
-    Scalar("array_contains", "f", "Aa", BOOLEAN, _with_element("list_contains({0}, {1})")),
+    Scalar("array_contains", "f", "Aa", BOOLEAN, _with_element(_HAS_ELEMENT)),
     Scalar(
         "array_position",
         "fs",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.arithmetic import bind_arithmetic
 from bergsql.engine.plan.bound import Bound
@@ -114,6 +114,9 @@ def _floor(word: str) -> Callable[[list[Bound], Context], Bound]:
     return made
 
 
+_MOST_ZEROS = 37
+
+
 def _cut_to_digits(word: str, arguments: list[Bound], context: Context) -> Bound:
     """CEIL, FLOOR and Flink's TRUNCATE to a number of digits behind the point, or before it; exact, as a decimal."""
     from bergsql.engine.plan.arguments import fit_arguments
@@ -128,7 +131,10 @@ def _cut_to_digits(word: str, arguments: list[Bound], context: Context) -> Bound
     else:
         source = DataType(Kind.DECIMAL, 30, 15) if a.type.kind in FLOATS else a.type
     precision, scale = source.precision or 38, source.scale or 0
-    kept = min(max(digits, 0), scale)
+    if digits < -_MOST_ZEROS:
+        raise BergError(ErrorCode.TYPE, f"{word.upper()} takes no fewer digits than -{_MOST_ZEROS}.")
+    shown, digits = digits, min(digits, scale)
+    kept = max(digits, 0)
     least = precision - scale + 1
     type_ = DataType(Kind.DECIMAL, min(max(least, 1 - digits) if digits < 0 else least + kept, 38), kept)
     name = f"DECIMAL(38,{max(scale, kept)})"
@@ -144,7 +150,7 @@ def _cut_to_digits(word: str, arguments: list[Bound], context: Context) -> Bound
         return f"CASE WHEN abs({near}) > abs({x}) THEN {near} - sign({x}) * {unit} ELSE {near} END"
 
     sql = exact if digits >= scale else let(f"CAST({exact} AS {name})", made)
-    text = f"{word}({a.text}, {digits})"
+    text = f"{word}({a.text}, {shown})"
     return Bound(f"CAST({sql} AS DECIMAL({type_.precision},{type_.scale}))", type_, text, a.nullable)
 
 
@@ -341,7 +347,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("sign", "fs", "N", _sign_type, _sign),
     Scalar("signum", "s", "N", _sign_type, _sign),
     Scalar("hex", "fs", "h", STRING, "hex({0})"),
-    Scalar("unhex", "fs", "t", BYTES, "TRY(unhex({0}))"),
+    Scalar("unhex", "fs", "t", BYTES, lambda args, context: let(args[0].sql, lambda x: f"TRY(unhex({x}))")),
     Scalar("factorial", "s", "i", BIGINT, "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"),
     Scalar("width_bucket", "s", "dddl", BIGINT, _width_bucket),
 )

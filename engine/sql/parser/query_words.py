@@ -126,6 +126,7 @@ ENDS_OPERAND = frozenset(
 ENDS_ROWS = frozenset({"WHERE", "HAVING", "UNION", "EXCEPT", "INTERSECT", "SELECT", "LIMIT"})
 """Words behind which the rows of a VALUES have ended."""
 CLAUSES = frozenset({"FROM", "WHERE", "HAVING", "UNION", "LIMIT"})
+BEFORE_COMMA = CLAUSES | {"(", "[", "BY", "DISTINCT", "SELECT", "VALUES"}
 AFTER_COMMA = CLAUSES | {")", "]", ","}
 
 

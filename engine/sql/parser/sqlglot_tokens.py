@@ -23,6 +23,7 @@ from bergsql.engine.sql.parser.literal_types import LITERAL_TYPES, literal_type,
 from bergsql.engine.sql.parser.query_words import (
     AFTER_COMMA,
     ARGUMENT_STARTS,
+    BEFORE_COMMA,
     BEFORE_PARENTHESIS,
     CALL,
     CAST_MARK,
@@ -308,6 +309,12 @@ class Converter:
             self.levels.pop()
             self.level = self.levels[-1]
         elif kind is TokenType.COMMA:
+            if (
+                self.out
+                and self.cursor.previous.key in BEFORE_COMMA
+                and self.cursor.previous.kind is not TokenKind.QUOTED
+            ):
+                raise BergError(ErrorCode.SYNTAX, "Nothing stands before this ','.", span=token.span)
             following = self._next(1)
             if following.key in AFTER_COMMA or self.cursor.index + 1 >= self.stop:
                 raise BergError(ErrorCode.SYNTAX, "Nothing follows this ','.", span=token.span)
