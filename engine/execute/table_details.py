@@ -9,8 +9,9 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.types import NestedField, StructType
 from bergsql.catalog.secrets import mask_value
 from bergsql.engine.definitions import Found, View, find
-from bergsql.engine.execute.describe import partition_terms, shown_properties
+from bergsql.engine.execute.layout_text import partition_terms
 from bergsql.engine.execute.partitions import Partition, matching, partitions_of
+from bergsql.engine.execute.show_create import shown_properties
 from bergsql.engine.names import TableName, connector_of, load
 from bergsql.engine.plan.explain import size_text
 from bergsql.engine.result import Result, listing
