@@ -25,7 +25,7 @@ FORMS = {
     "ADD FILE '/x'": "ADD FILE",
     "ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS": "FOR COLUMNS",
     "ANALYZE TABLE t PARTITION (a='b') COMPUTE STATISTICS": "PARTITION",
-    "CACHE LAZY TABLE v OPTIONS ('a'='b') AS SELECT 1": "CACHE TABLE",
+    "CACHE LAZY TABLE v OPTIONS ('storageLevel'='DISK_ONLY') AS SELECT 1": "CACHE TABLE",
     "CALL c.system.rollback_to_snapshot('db.t', 1)": "CALL",
     "CALL c.system.expire_snapshots(table => 'db.t', older_than => TIMESTAMP '2999-01-01 00:00:00')": "CALL",
     "CALL c.system.rewrite_data_files(table => 't', options => map('a', 'b'), snapshot_ids => array(1))": "CALL",

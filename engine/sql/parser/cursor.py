@@ -299,6 +299,16 @@ def distinct(options: Iterable[Option]) -> tuple[Option, ...]:
     return tuple(found.values())
 
 
+def refuse_twice(what: str, named: Iterable[tuple[str, Span]], *, fold: bool = False) -> None:
+    """Refuse a list that names one thing two times; ``fold``: whether case makes no difference."""
+    seen: set[str] = set()
+    for name, span in named:
+        key = name.casefold() if fold else name
+        if key in seen:
+            raise BergError(ErrorCode.SYNTAX, f"The {what} '{name}' is named twice.", span=span)
+        seen.add(key)
+
+
 END_OF_STATEMENT = "the end of the statement"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import Span
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, refuse_twice
 from bergsql.engine.sql.parser.query import parse_expression
 from bergsql.engine.sql.statements.base import Name
 from bergsql.engine.sql.statements.functions import (
@@ -58,7 +58,7 @@ def _sql_function(cursor: Cursor, made: CreateFunction) -> CreateFunction:
         if parameters:
             cursor.expect(",")
         parameters.append(_parameter(cursor))
-    _refuse_twice(parameters)
+    refuse_twice("parameter", ((p.name, p.span) for p in parameters), fold=True)
     returns = comment = None
     while not cursor.accept("RETURN"):
         if cursor.accept("RETURNS"):
@@ -89,15 +89,6 @@ def _parameter(cursor: Cursor) -> FunctionParameter:
     if cursor.accept("COMMENT"):
         cursor.string("a comment in quotes")
     return FunctionParameter(name, kind, span, default)
-
-
-def _refuse_twice(parameters: list[FunctionParameter]) -> None:
-    seen: set[str] = set()
-    for parameter in parameters:
-        if parameter.name.casefold() in seen:
-            message = f"The parameter '{parameter.name}' is named twice."
-            raise BergError(ErrorCode.SYNTAX, message, span=parameter.span)
-        seen.add(parameter.name.casefold())
 
 
 def alter_function(cursor: Cursor, *, temporary: bool, system: bool) -> AlterFunction:

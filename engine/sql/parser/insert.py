@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.lexer import Token
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, refuse_twice
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 from bergsql.engine.sql.statements.base import Option
 from bergsql.engine.sql.statements.insert import Insert, PartitionValue
@@ -44,7 +44,7 @@ def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Insert:
         named = cursor.list_of(lambda: cursor.identifier("a column's name"))
         columns = tuple(name for name, _ in named)
         spans = tuple(span for _, span in named)
-        _refuse_twice(columns, spans)
+        refuse_twice("column", named)
     if cursor.at("/*+"):
         hints += _hint(cursor)
     if not at_query(cursor):
@@ -85,7 +85,7 @@ def _hint(cursor: Cursor) -> tuple[Option, ...]:
 def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
     cursor.expect("PARTITION")
     values = cursor.list_of(lambda: _partition_value(cursor))
-    _refuse_twice(tuple(v.column for v in values), tuple(v.span for v in values))
+    refuse_twice("column", ((v.column, v.span) for v in values))
     return tuple(values)
 
 
@@ -98,11 +98,3 @@ def _partition_value(cursor: Cursor) -> PartitionValue:
     if cursor.accept_any("=", "=="):
         value = parse_expression(cursor)
     return PartitionValue(column, value, cursor.span_from(start))
-
-
-def _refuse_twice(names: tuple[str, ...], spans: tuple[Span, ...]) -> None:
-    seen: set[str] = set()
-    for name, span in zip(names, spans, strict=True):
-        if name in seen:
-            raise BergError(ErrorCode.SYNTAX, f"The column '{name}' is named twice.", span=span)
-        seen.add(name)

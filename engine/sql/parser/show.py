@@ -20,7 +20,6 @@ from bergsql.engine.sql.statements.tables import (
 from bergsql.engine.sql.statements.views import ShowCreateView, ShowViews
 
 _DATABASES = ("DATABASES", "SCHEMAS", "NAMESPACES")
-_LATER = ("MODELS", "JOB")
 _WORDS = (
     "CATALOGS",
     *_DATABASES,
@@ -36,7 +35,7 @@ _WORDS = (
     "JOBS",
     "PROCEDURES",
     "FUNCTIONS",
-    *_LATER[:-1],
+    "MODELS",
 )
 
 
@@ -170,23 +169,10 @@ def _properties(cursor: Cursor) -> ShowTableProperties:
 
 
 def _later(cursor: Cursor, start: int) -> Statement:
-    prefix = cursor.accept_any("USER", "SYSTEM", "ALL", "EXTENDED", "GLOBAL", "TEMPORARY", "MATERIALIZED")
-    if prefix == "MATERIALIZED" and cursor.accept("TABLES"):
+    if cursor.accept("MATERIALIZED", "TABLES"):
         raise cursor.later("SHOW MATERIALIZED TABLES", start)
-    what = cursor.accept_any(*_LATER)
-    if not what:
+    if not cursor.accept("MODELS"):
         raise cursor.expected(_WORDS)
-    _rest_of_show(cursor)
-    raise cursor.later(f"SHOW {prefix + ' ' if prefix else ''}{what}", start)
-
-
-def _rest_of_show(cursor: Cursor) -> None:
-    """What may follow: ``[FROM | IN] name``, ``[LIKE] 'pattern'``."""
-    while not cursor.ends():
-        if cursor.accept_any("FROM", "IN"):
-            cursor.name("a name")
-        elif cursor.accept_any("LIKE", "ILIKE", "NOT") or cursor.token.kind is TokenKind.STRING:
-            if cursor.token.kind is TokenKind.STRING:
-                cursor.advance()
-        else:
-            cursor.name("a name")
+    _within(cursor, "the name of a database")
+    _like(cursor)
+    raise cursor.later("SHOW MODELS", start)

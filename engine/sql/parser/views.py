@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, distinct
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, distinct, refuse_twice
 from bergsql.engine.sql.parser.query import at_query, parse_query
 from bergsql.engine.sql.statements.alter import AlterAction, RenameTable, SetProperties, UnsetProperties
 from bergsql.engine.sql.statements.base import Option
@@ -19,10 +18,12 @@ def create_view(cursor: Cursor, *, replace: bool, temporary: bool, shared: bool)
     columns: list[ViewColumn] = []
     if cursor.at("(") and not at_query(cursor):
         columns = cursor.list_of(lambda: _column(cursor))
-        _refuse_twice(columns)
+        refuse_twice("column", ((c.name, c.span) for c in columns))
     comment: str | None = None
     properties: tuple[Option, ...] = ()
     while not cursor.accept("AS"):
+        if comment is not None and cursor.at("COMMENT"):
+            raise cursor.error("COMMENT is given twice.")
         if cursor.accept("COMMENT"):
             comment = cursor.string("a comment in quotes")
         elif cursor.accept("TBLPROPERTIES"):
@@ -42,14 +43,6 @@ def _column(cursor: Cursor) -> ViewColumn:
     return ViewColumn(name, span, cursor.string("a comment in quotes") if cursor.accept("COMMENT") else None)
 
 
-def _refuse_twice(columns: list[ViewColumn]) -> None:
-    seen: set[str] = set()
-    for column in columns:
-        if column.name in seen:
-            raise BergError(ErrorCode.SYNTAX, f"The column '{column.name}' is named twice.", span=column.span)
-        seen.add(column.name)
-
-
 def alter_view(cursor: Cursor) -> AlterView:
     """The rest of ``ALTER VIEW``, behind VIEW."""
     if_exists = cursor.if_exists()
@@ -63,11 +56,11 @@ def _action(cursor: Cursor) -> AlterAction:
         return RenameTable(cursor.name("the new name"))
     if cursor.accept("SET"):
         cursor.expect("TBLPROPERTIES")
-        return SetProperties(cursor.options())
+        return SetProperties(cursor.some_options())
     if cursor.accept("UNSET"):
         cursor.expect("TBLPROPERTIES")
         if_exists = cursor.if_exists()
-        return UnsetProperties(tuple(cursor.list_of(cursor.option_key)), if_exists)
+        return UnsetProperties(cursor.option_keys(), if_exists)
     if cursor.accept("AS") or at_query(cursor):
         return SetQuery(parse_query(cursor))
     raise cursor.expected(("RENAME TO", "AS", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"))

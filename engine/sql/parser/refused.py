@@ -1,0 +1,48 @@
+"""Statements that are read and refused by name."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from bergsql.engine.sql.lexer import TokenKind
+from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.query import parse_expression
+
+
+def call(cursor: Cursor) -> NoReturn:
+    """``CALL [catalog.]system.procedure(argument, name => argument, …)``."""
+    start = cursor.token.start
+    cursor.expect("CALL")
+    cursor.name("the name of a procedure")
+    cursor.list_of(lambda: _argument(cursor), may_be_empty=True)
+    raise cursor.refused("CALL", start)
+
+
+def _argument(cursor: Cursor) -> None:
+    if cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED) and cursor.peek().key == "=>":
+        cursor.index += 2
+    parse_expression(cursor)
+
+
+def truncate(cursor: Cursor) -> NoReturn:
+    """``TRUNCATE TABLE t``."""
+    start = cursor.token.start
+    cursor.expect("TRUNCATE", "TABLE")
+    cursor.name("the name of a table")
+    raise cursor.refused("TRUNCATE TABLE", start)
+
+
+def stop(cursor: Cursor) -> NoReturn:
+    """``STOP JOB 'id' [WITH SAVEPOINT] [WITH DRAIN]``."""
+    start = cursor.token.start
+    cursor.expect("STOP", "JOB")
+    cursor.string("the job's id in quotes")
+    while cursor.accept("WITH"):
+        cursor.expect_any("SAVEPOINT", "DRAIN")
+    raise cursor.refused("STOP JOB", start)
+
+
+def refused(cursor: Cursor) -> NoReturn:
+    """Statements known by their first word only."""
+    token = cursor.advance()
+    raise UnsupportedForm("A transaction" if token.key in ("START", "COMMIT", "ROLLBACK") else token.key, token.span)
