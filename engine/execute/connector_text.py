@@ -5,32 +5,41 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError
 from bergsql.engine.definitions import Found
 from bergsql.engine.execute.options import option_text
-from bergsql.engine.plan.query import plan_query
+from bergsql.engine.names import connector_of
+from bergsql.engine.plan.connectors import connector_columns
+from bergsql.engine.plan.context import Planner
+from bergsql.engine.plan.relations import ConnectorRelation
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Row
 from bergsql.engine.sql import statements as st
-from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.parser import parse
 from bergsql.engine.sql.quoting import flink_identifier, flink_text
 from bergsql.engine.sql.type_names import flink_create_name, flink_name
+from bergsql.engine.sql.types import NULL
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
 
 PROCESSING_TIME = "TIMESTAMP_LTZ(3) *PROCTIME*"
 """The type of ``PROCTIME()``, which is never NULL."""
+_PROCTIME = re.compile(r"(?i)\s*PROCTIME\s*\(\s*\)\s*")
 
 
-def connector_rows(session: Session, definition: st.CreateTable) -> list[Row]:
-    """Its columns as DESCRIBE lists them in flink: name, type, null, key, extras, watermark, comment."""
+def connector_rows(session: Session, found: Found, definition: st.CreateTable) -> list[Row]:
+    """Its columns as DESCRIBE lists them in flink: name, type, null, key, extras, watermark, comment.
+
+    The type of a computed column is empty where its expression cannot be planned yet.
+    """
+    relation = ConnectorRelation(found.parts, connector_of(definition), definition.columns)
+    planned = connector_columns(relation, Planner(SessionRelations(session)))
     keys = definition.primary_key.columns if definition.primary_key else ()
     mark = definition.watermark
     rows: list[Row] = []
-    for c in definition.columns:
-        type_ = flink_name(c.type) if c.computed is None else _computed_type(session, definition, c.computed)
+    for c, column in zip(definition.columns, planned, strict=True):
+        type_ = "" if column.type == NULL else flink_name(column.type)
+        if c.computed is not None and _PROCTIME.fullmatch(c.computed.text):
+            type_ = PROCESSING_TIME
         processing = type_ == PROCESSING_TIME
         marked = mark is not None and mark.column == c.name
         rows.append(
@@ -45,22 +54,6 @@ def connector_rows(session: Session, definition: st.CreateTable) -> list[Row]:
             )
         )
     return rows
-
-
-def _computed_type(session: Session, definition: st.CreateTable, expression: st.Expression) -> str:
-    """The type of a computed column; empty where its expression cannot be planned yet."""
-    if re.fullmatch(r"(?i)\s*PROCTIME\s*\(\s*\)\s*", expression.text):
-        return PROCESSING_TIME
-    physical = [c for c in definition.columns if c.computed is None]
-    nulls = ", ".join(f"CAST(NULL AS {flink_name(c.type)}) AS {flink_identifier(c.name)}" for c in physical)
-    try:
-        statement = parse(f"SELECT {expression.text} FROM (SELECT {nulls or 1}) AS t", Flavour.FLINK)
-        if not isinstance(statement, st.Select):
-            return ""
-        type_ = plan_query(statement.query, SessionRelations(session)).columns[0].type
-    except BergError:
-        return ""
-    return "" if type_ is None else flink_name(type_)
 
 
 def _metadata_clause(column: st.ColumnDef) -> str:

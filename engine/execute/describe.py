@@ -70,7 +70,7 @@ def columns(session: Session, name: st.Name) -> Result:
     if found is not None:
         if isinstance(found.definition, View):
             return _describe_view(session, found, found.definition, name.span)
-        return flink_columns(connector_rows(session, found.definition))
+        return flink_columns(connector_rows(session, found, found.definition))
     _, table = load(session, name)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:

@@ -171,8 +171,9 @@ def _properties(cursor: Cursor) -> ShowTableProperties:
 def _later(cursor: Cursor, start: int) -> Statement:
     if cursor.accept("MATERIALIZED", "TABLES"):
         raise cursor.later("SHOW MATERIALIZED TABLES", start)
-    if not cursor.accept("MODELS"):
+    what = cursor.accept_any("MODELS")
+    if not what:
         raise cursor.expected(_WORDS)
     _within(cursor, "the name of a database")
     _like(cursor)
-    raise cursor.later("SHOW MODELS", start)
+    raise cursor.later(f"SHOW {what}", start)
