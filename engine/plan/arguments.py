@@ -47,6 +47,7 @@ _WORDS = {
     "h": "a whole number, text or bytes",
     "D": "a date",
     "S": "a timestamp",
+    "T": "a time or a timestamp",
     "A": "an array",
     "C": "an array",
     "M": "a map",
@@ -59,6 +60,7 @@ _KEPT: dict[str, frozenset[Kind]] = {
     "o": TEXTS | BINARIES,
     "h": TEXTS | BINARIES,
     "S": STAMPS,
+    "T": STAMPS | {Kind.TIME},
     "A": frozenset({Kind.ARRAY}),
     "C": frozenset({Kind.ARRAY}),
     "M": frozenset({Kind.MAP}),
@@ -161,7 +163,7 @@ def _fit(bound: Bound, code: str, name: str, context: Context, position: int | N
 
 def _target(code: str, kind: Kind, context: Context) -> DataType | None:
     """The type that an argument is turned into, None where it cannot be what the code wants."""
-    if code == "S":
+    if code in "ST":
         if kind in (Kind.DATE, Kind.NULL) or kind in TEXTS:
             return DataType(Kind.TIMESTAMP_LTZ if context.spark else Kind.TIMESTAMP, 6)
         return None

@@ -155,7 +155,7 @@ class Context(Record):
     found
         What was found so far; copies of a context share it.
     group_keys
-        What the query groups by, by SQL.
+        What the query groups by, by SQL; ``repeats_sets`` where two grouping sets may be the same.
     aliases
         Names of earlier SELECT items, by folded name; ``aliases_first`` where one hides a column (ORDER BY).
     variables
@@ -175,6 +175,7 @@ class Context(Record):
         "group_keys",
         "inside_aggregate",
         "planner",
+        "repeats_sets",
         "scope",
         "variables",
         "windows",
@@ -201,6 +202,7 @@ class Context(Record):
         self.aggregate_filter: str | None = None
         self.found = Found()
         self.group_keys: dict[str, Bound] = {}
+        self.repeats_sets = False
         self.aliases: dict[str, Bound] = {}
         self.aliases_first = False
         self.variables: dict[str, Bound] = {}

@@ -36,6 +36,29 @@ def bind_group(group: exp.Expr, items: list[exp.Expr], context: Context) -> tupl
     return ", ".join(parts), keys
 
 
+def may_repeat(group: exp.Expr) -> bool:
+    """Whether two of the grouping sets may be of the same columns: GROUPING SETS (a, a), ROLLUP (a), CUBE (a)."""
+    constructs = [
+        node
+        for node in [
+            *group.expressions,
+            *(n for key in ("rollup", "cube", "grouping_sets") for n in group.args.get(key) or []),
+        ]
+        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets)
+    ]
+    if len(constructs) != 1:
+        return len(constructs) > 1
+    parts = constructs[0].expressions
+    if any(isinstance(p, exp.Rollup | exp.Cube | exp.GroupingSets) for p in parts):
+        return True
+    plain = {e.sql() for e in group.expressions}
+    sets = []
+    for part in parts:
+        inner = part.expressions if isinstance(part, exp.Tuple) else [part.unnest()]
+        sets.append(frozenset(e.sql() for e in inner) - plain)
+    return len(set(sets)) < len(sets)
+
+
 def _all_plain(items: list[exp.Expr], context: Context, keys: dict[str, Bound]) -> tuple[str, dict[str, Bound]]:
     """GROUP BY ALL: every item without an aggregate function."""
     probe = replace(context, aggregates_allowed=True, windows_allowed=True, clause="SELECT")

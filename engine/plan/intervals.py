@@ -39,7 +39,7 @@ def bind_interval(node: exp.Expr, context: Context) -> Bound:
         raise BergError(
             ErrorCode.SYNTAX, f"'{written}' is not a number of {name.lower()}s.", span=span_of(node)
         ) from None
-    return make_interval(*_amounts(amount, name, node), _unit_text(written, sign, name))
+    return make_interval(*_amounts(amount, name, node), _unit_text(written, sign, name), of_months=name in MONTHS)
 
 
 def _unit_text(written: str, sign: int, name: str) -> str:
@@ -60,9 +60,9 @@ def _amounts(amount: Decimal, name: str, node: exp.Expr) -> tuple[int, int]:
     raise BergError(ErrorCode.INVALID, f"An interval cannot be {amount} {name}S.", span=span_of(node))
 
 
-def make_interval(months: int, micros: int, text: str) -> Bound:
-    """A constant interval."""
-    if months:
+def make_interval(months: int, micros: int, text: str, *, of_months: bool = False) -> Bound:
+    """A constant interval; ``of_months`` says that none at all is of months."""
+    if months or (of_months and not micros):
         return Bound(f"to_months({months})", DataType(Kind.INTERVAL_YEAR_MONTH), text, False)
     days, rest = divmod(abs(micros), MICROS["DAY"])
     sign = "-" if micros < 0 else ""

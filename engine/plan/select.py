@@ -167,8 +167,9 @@ def _items_and_group(node: exp.Expr, context: Context) -> tuple[list[Item], str]
     group = node.args.get("group")
     if group is None:
         return bind_items(node.expressions, context), ""
-    from bergsql.engine.plan.grouping import bind_group
+    from bergsql.engine.plan.grouping import bind_group, may_repeat
 
     keys_sql, keys = bind_group(group, node.expressions, context)
     context.group_keys = keys
+    context.repeats_sets = may_repeat(group)
     return bind_items(node.expressions, context), keys_sql

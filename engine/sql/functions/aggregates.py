@@ -38,7 +38,7 @@ def spark_sum(call: Call, arguments: list[Bound], context: Context) -> str:
     """Spark's SUM of anything but whole numbers."""
     a = arguments[0]
     if a.type.kind in INTERVALS:
-        return _interval_of(f"CAST({call('sum', interval_count(a))} AS BIGINT)", a.type)
+        return interval_of(f"CAST({call('sum', interval_count(a))} AS BIGINT)", a.type)
     total = call("sum", a.sql)
     if a.type.kind is Kind.DECIMAL:
         type_ = spark_sum_type(arguments)
@@ -53,7 +53,7 @@ def interval_count(a: Bound) -> str:
     return f"epoch_us({a.sql})"
 
 
-def _interval_of(count: str, type_: DataType) -> str:
+def interval_of(count: str, type_: DataType) -> str:
     if type_.kind is Kind.INTERVAL_YEAR_MONTH:
         return f"to_months(CAST({count} AS INTEGER))"
     return f"to_microseconds({count})"
@@ -133,7 +133,7 @@ def _avg(call: Call, arguments: list[Bound], context: Context) -> str:
     kind = a.type.kind
     if kind in INTERVALS:
         mean = f"round({call('sum', interval_count(a))} / CAST({call('count', a.sql)} AS DOUBLE))"
-        return f"CASE WHEN {call('count', a.sql)} > 0 THEN {_interval_of(f'CAST({mean} AS BIGINT)', a.type)} END"
+        return f"CASE WHEN {call('count', a.sql)} > 0 THEN {interval_of(f'CAST({mean} AS BIGINT)', a.type)} END"
     if kind is Kind.DECIMAL:
         type_ = _avg_type(arguments) if context.spark else _flink_avg_type(arguments)
         return _decimal_average(_decimal_total(call, a), call("count", a.sql), a.type, type_, context)
@@ -195,24 +195,13 @@ def _first(duck: str) -> Callable[[Call, list[Bound], Context], str]:
     return made
 
 
-def _quantile(duck: str) -> Callable[[Call, list[Bound], Context], str]:
-    def made(call: Call, arguments: list[Bound], context: Context) -> str:
-        _check_fraction(arguments[1])
-        return call(duck, arguments[0].sql, arguments[1].sql)
-
-    return made
-
-
-def _percentile(call: Call, arguments: list[Bound], context: Context) -> str:
-    """PERCENTILE(x, fraction[, frequency]): each value counts as often as its frequency says."""
-    _check_fraction(arguments[1])
-    if len(arguments) < 3 or arguments[2].constant == 1:
-        return call("quantile_cont", arguments[0].sql, arguments[1].sql)
-    raise not_supported("PERCENTILE with a frequency")
+def _quantile_disc(call: Call, arguments: list[Bound], context: Context) -> str:
+    check_fraction(arguments[1])
+    return call("quantile_disc", arguments[0].sql, arguments[1].sql)
 
 
 def _approx_percentile(call: Call, arguments: list[Bound], context: Context) -> str:
-    _check_fraction(arguments[1])
+    check_fraction(arguments[1])
     if len(arguments) > 2:
         accuracy = arguments[2].constant
         if not isinstance(accuracy, int) or isinstance(accuracy, bool) or accuracy < 1:
@@ -220,7 +209,7 @@ def _approx_percentile(call: Call, arguments: list[Bound], context: Context) -> 
     return call("quantile_disc", arguments[0].sql, arguments[1].sql)
 
 
-def _check_fraction(fraction: Bound) -> None:
+def check_fraction(fraction: Bound) -> None:
     """What DuckDB takes as a fraction: a literal from 0 to 1, or an array of such (which is looked at when it runs)."""
     kind = fraction.type.children[0].type.kind if fraction.type.kind is Kind.ARRAY else fraction.type.kind
     if kind not in NUMBERS:
@@ -233,7 +222,7 @@ def _check_fraction(fraction: Bound) -> None:
         raise BergError(ErrorCode.INVALID, "The fraction of a percentile is a number from 0 to 1.")
 
 
-def _quantile_type(arguments: Sequence[Bound]) -> DataType:
+def _quantile_disc_type(arguments: Sequence[Bound]) -> DataType:
     return array_of(DOUBLE) if arguments[1].type.kind is Kind.ARRAY else DOUBLE
 
 
@@ -243,9 +232,15 @@ def _discrete_type(arguments: Sequence[Bound]) -> DataType:
 
 def _listagg(call: Call, arguments: list[Bound], context: Context) -> str:
     default = "''" if context.spark else "','"
-    if len(arguments) > 1 and not arguments[1].is_constant:
-        raise not_supported("LISTAGG with a separator that is not a literal")
-    return call("string_agg", arguments[0].sql, arguments[1].sql if len(arguments) > 1 else default)
+    if len(arguments) < 2 or arguments[1].is_constant:
+        return call("string_agg", arguments[0].sql, arguments[1].sql if len(arguments) > 1 else default)
+    # Flink joins with the separator of the last row that has a text; DuckDB takes a literal only.
+    from bergsql.engine.plan.sql_text import joined
+
+    text, separator = (a.sql for a in arguments)
+    texts = f"list_filter({call('list', text)}, lambda t: t IS NOT NULL)"
+    last = call("last", f"CASE WHEN {text} IS NOT NULL THEN coalesce({separator}, '') END", ignore_nulls=True)
+    return joined(f"nullif({texts}, [])", last)
 
 
 def _count_if(call: Call, arguments: list[Bound], context: Context) -> str:
@@ -271,6 +266,15 @@ def _grouping_id(call: Call, arguments: list[Bound], context: Context) -> str:
     if not keys:
         raise BergError(ErrorCode.INVALID, "GROUPING_ID needs a GROUP BY.")
     return f"CAST(GROUPING({', '.join(keys)}) AS BIGINT)"
+
+
+def _group_id(call: Call, arguments: list[Bound], context: Context) -> str:
+    """Which one of several equal grouping sets a row is of: 0 where all differ."""
+    if not context.group_keys:
+        raise BergError(ErrorCode.INVALID, "GROUP_ID needs a GROUP BY.")
+    if context.repeats_sets:
+        raise not_supported("GROUP_ID with grouping sets of which two may be the same")
+    return call("min", "CAST(0 AS BIGINT)")
 
 
 def _check_grouped(arguments: list[Bound], context: Context) -> None:
@@ -322,11 +326,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("any_value", "f", "a", 0, "any_value"),
     Aggregate("max_by", "s", "aa", 0, "arg_max_null"),
     Aggregate("min_by", "s", "aa", 0, "arg_min_null"),
-    Aggregate("median", "s", "d", DOUBLE, "median"),
     Aggregate("mode", "s", "a", 0, "mode"),
-    Aggregate("percentile", "fs", "dai?", _quantile_type, _percentile),
-    Aggregate("percentile_cont", "fs", "da", _quantile_type, _quantile("quantile_cont")),
-    Aggregate("percentile_disc", "s", "da", _quantile_type, _quantile("quantile_disc")),
+    Aggregate("percentile_disc", "s", "da", _quantile_disc_type, _quantile_disc),
     Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _approx_percentile),
     Aggregate("approx_count_distinct", "fs", "ad?", BIGINT, _distinct),
     Aggregate("listagg", "fs", "tt?", STRING, _listagg),
@@ -336,5 +337,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("bit_xor", "fs", "I", 0, "bit_xor"),
     Aggregate("grouping", "s", "a", DataType(Kind.TINYINT), _grouping),
     Aggregate("grouping", "f", "a", BIGINT, _grouping),
+    Aggregate("group_id", "f", "", BIGINT, _group_id),
     Aggregate("grouping_id", "fs", "a*", BIGINT, _grouping_id),
 )

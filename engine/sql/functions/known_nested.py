@@ -59,7 +59,8 @@ transform_keys, transform_values | s | each key, each value through a lambda
 try_element_at                 | s  | as ELEMENT_AT; NULL outside
 unnest                         | f  | a row for each element
 zip_with                       | s  | two arrays joined by a lambda
-fusion, intersection, collect  | f  | multisets | the type MULTISET is not there
+fusion, intersection           | f  | multisets | the type MULTISET is not there
+collect                        | f  | a multiset of the values | there is no type MULTISET, use ARRAY_AGG
 """
 
 CONDITIONS = """

@@ -8,6 +8,7 @@
 ``n``  any number (Spark reads text as DOUBLE)            ``I``  any integer
 ``N``  any number or an interval
 ``D``  DATE         ``S``  a timestamp of either kind (dates and text become one)
+``T``  a timestamp of either kind or a time of day
 ``a``  anything     ``c``  anything; all ``c`` arguments take their common type
 ``o``  text or bytes                  ``h``  an integer, text or bytes
 ``A``  an array     ``M``  a map            ``z``  either of them

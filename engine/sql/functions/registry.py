@@ -61,6 +61,7 @@ SUBJECTS = {
         convert_tz date_format from_unixtime to_date to_timestamp to_timestamp_ltz to_timestamp_ntz
         to_unix_timestamp try_to_date try_to_timestamp unix_timestamp
     """,
+    "day_times": "make_time time time_diff time_trunc to_time try_to_time",
     "time_making": """
         convert_timezone date_from_unix_date from_utc_timestamp make_date make_dt_interval make_interval
         make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval timestamp_micros
@@ -80,10 +81,11 @@ SUBJECTS = {
     "aggregates": """
         any any_value approx_count_distinct approx_percentile array_agg avg bit_and bit_or bit_xor bool_and
         bool_or collect_list collect_set corr count count_if covar_pop covar_samp every first first_value
-        grouping grouping_id last last_value listagg max max_by mean median min min_by mode percentile
-        percentile_approx percentile_cont percentile_disc single_value some std stddev stddev_pop
+        group_id grouping grouping_id last last_value listagg max max_by mean min min_by mode
+        percentile_approx percentile_disc single_value some std stddev stddev_pop
         stddev_samp string_agg sum try_avg var_pop var_samp variance
     """,
+    "percentiles": "median percentile percentile_cont",
     "statistics": """
         kurtosis regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
         skewness try_sum

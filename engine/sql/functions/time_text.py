@@ -25,7 +25,11 @@ _UNREADABLE = "CAST('-9223372036854775808' AS BIGINT)"
 """What Flink's UNIX_TIMESTAMP gives for text that does not read."""
 
 
-def _pattern(bound: Bound) -> str:
+def literal_pattern(bound: Bound) -> str:
+    """The pattern as written.
+
+    :raises BergError: UNSUPPORTED where it is not a literal: its SQL is made while the query is planned.
+    """
     if not isinstance(bound.constant, str):
         raise not_supported("A date pattern that is not a literal")
     return bound.constant
@@ -45,7 +49,7 @@ def _date_format(arguments: list[Bound], context: Context) -> str:
     value, pattern = arguments
     if pattern.is_null:
         return "CAST(NULL AS VARCHAR)"
-    text = _pattern(pattern)
+    text = literal_pattern(pattern)
     if context.spark and any(c in text for c in "VzOXxZ"):
         value = coerce(value, LTZ6, context)
     where = _session_zone(context) if value.type.kind is Kind.TIMESTAMP_LTZ else None
@@ -53,7 +57,7 @@ def _date_format(arguments: list[Bound], context: Context) -> str:
 
 
 def _from_unixtime(arguments: list[Bound], context: Context) -> str:
-    pattern = _pattern(arguments[1]) if len(arguments) > 1 else _PLAIN
+    pattern = literal_pattern(arguments[1]) if len(arguments) > 1 else _PLAIN
     dialect = Dialect.SPARK if context.spark else Dialect.SIMPLE
     return written(f"make_timestamptz({arguments[0].sql} * 1000000)", pattern, dialect, _session_zone(context))
 
@@ -63,7 +67,7 @@ def _to_date(arguments: list[Bound], context: Context) -> Bound:
 
     value = arguments[0]
     if len(arguments) > 1 and value.type.kind in TEXTS:
-        pattern = _pattern(arguments[1])
+        pattern = literal_pattern(arguments[1])
         if context.spark and reads_zone(pattern, Dialect.SPARK):
             read = read_instant(value.sql, pattern, Dialect.SPARK, _session_zone(context))
         else:
@@ -101,15 +105,15 @@ def _read_stamp(text: str, pattern: Bound, type_: DataType, context: Context) ->
         return f"CAST(NULL AS {'TIMESTAMPTZ' if type_.kind is Kind.TIMESTAMP_LTZ else 'TIMESTAMP'})"
     dialect = _dialect(context)
     if type_.kind is Kind.TIMESTAMP_LTZ:
-        return read_instant(text, _pattern(pattern), dialect, _session_zone(context))
+        return read_instant(text, literal_pattern(pattern), dialect, _session_zone(context))
     if dialect is Dialect.SPARK:
-        return read_local(text, _pattern(pattern), dialect)
+        return read_local(text, literal_pattern(pattern), dialect)
     # Flink then tries what java.sql.Timestamp reads: one digit where the pattern has two.
     usual = r"'^\s*(\d{4}-\d{1,2}-\d{1,2}( \d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,9})?)?)\s*$'"
     read = let(
         text,
         lambda x: (
-            f"coalesce({read_local(x, _pattern(pattern), dialect)}, "
+            f"coalesce({read_local(x, literal_pattern(pattern), dialect)}, "
             f"TRY_CAST(regexp_extract({x}, {usual}, 1) AS TIMESTAMP))"
         ),
     )
@@ -138,7 +142,7 @@ def _text_to_instant(arguments: list[Bound], context: Context) -> Bound:
     from bergsql.engine.plan.casts import cut_fraction
     from bergsql.engine.plan.zones import instant_in, instant_in_any
 
-    pattern = _pattern(arguments[1]) if len(arguments) > 1 else None
+    pattern = literal_pattern(arguments[1]) if len(arguments) > 1 else None
     where = arguments[2] if len(arguments) > 2 else None
     if pattern is not None and reads_zone(pattern, Dialect.FLINK):
         sql = read_instant(arguments[0].sql, pattern, Dialect.FLINK, "UTC")
@@ -156,7 +160,7 @@ def _unix_timestamp(arguments: list[Bound], context: Context) -> str:
         return "CAST(floor(epoch(now())) AS BIGINT)"
     value = arguments[0]
     if value.type.kind in TEXTS:
-        pattern = _pattern(arguments[1]) if len(arguments) > 1 else _PLAIN
+        pattern = literal_pattern(arguments[1]) if len(arguments) > 1 else _PLAIN
         if context.spark:
             read = read_instant(value.sql, pattern, Dialect.SPARK, _session_zone(context))
             return f"CAST(floor(epoch({read})) AS BIGINT)"
