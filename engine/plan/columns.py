@@ -61,7 +61,7 @@ def bind_name(parts: list[str], spans: list[Span | None], context: Context) -> B
             raise
         return _fields(alias, parts[1:], spans[1:], context)
     context.planner.note_read(bound)
-    if own and not context.inside_aggregate:
+    if own and not context.inside_aggregate and not (len(parts) > taken and bound.sql in context.group_keys):
         context.found.loose.append((".".join(parts[:taken]), spans[taken - 1]))
     return _fields(bound, parts[taken:], spans[taken:], context)
 

@@ -71,6 +71,22 @@ def make_interval(months: int, micros: int, text: str, *, of_months: bool = Fals
     return Bound(sql, DataType(Kind.INTERVAL_DAY_TIME, None if rest else 0), text, False)
 
 
+def micros_of(interval: Bound) -> int | None:
+    """The microseconds of a constant interval of days and time, None for any other expression."""
+    if interval.type.kind is not Kind.INTERVAL_DAY_TIME:
+        return None
+    found = re.fullmatch(r"\(to_days\((-?\d+)\) \+ to_microseconds\((-?\d+)\)\)", interval.sql)
+    return int(found[1]) * int(MICROS["DAY"]) + int(found[2]) if found else None
+
+
+def interval_of_text(text: str, node: exp.Expr) -> Bound:
+    """The interval that a text such as ``1 day 2 hours`` says.
+
+    :raises BergError: SYNTAX where it says none.
+    """
+    return _many_parts(text, node)
+
+
 def _many_parts(written: str, node: exp.Expr) -> Bound:
     months = micros = 0
     position = 0

@@ -71,6 +71,11 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     """One SELECT."""
     scope, from_sql = _from(node, planner, parent, ctes)
     context = Context(planner, scope, ctes=dict(ctes))
+    if _has_window_call(node):
+        from bergsql.engine.plan.time_windows import bind_spark_windows
+
+        node, joined = bind_spark_windows(node, scope, context)
+        from_sql = (from_sql or "(SELECT 1) AS one_row") + joined
     context.windows = {scope.fold(str(w.this.this)): w for w in node.args.get("windows") or []}
     clauses: list[str] = []
     if from_sql:
@@ -86,7 +91,7 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     items, group_sql = _items_and_group(node, context)
     if group_sql:
         clauses.append(f"GROUP BY {group_sql}")
-    context.aliases = {scope.fold(i.name): i.bound for i in items if i.aliased}
+    context.aliases = {scope.fold(i.name): i.bound for i in items if i.aliased or _is_field(i, scope)}
     having = node.args.get("having")
     if having is not None:
         context.found.aggregate = True
@@ -109,6 +114,22 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         for i in items
     ]
     return BoundQuery(" ".join([select, *clauses]) + tail, columns, scope.outer)
+
+
+def _has_window_call(node: exp.Expr) -> bool:
+    """Whether WINDOW is called somewhere among the items, or GROUP BY a window."""
+    parts = [*node.expressions, *([node.args["group"]] if node.args.get("group") else [])]
+    return any(
+        isinstance(n.this, str) and n.this.lower() == "window"
+        for part in parts
+        for n in part.find_all(exp.Anonymous)
+        if isinstance(n, exp.Anonymous)
+    )
+
+
+def _is_field(item: Item, scope: Scope) -> bool:
+    """Whether an item without an alias is a field of a struct: its column has that name, and no column of FROM."""
+    return item.bound.name == item.name and not scope.columns(item.name)
 
 
 def _distinct(node: exp.Expr, items: list[Item], context: Context) -> str:

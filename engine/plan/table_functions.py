@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import call_name
 from bergsql.engine.plan.casts import coerce, type_text
@@ -139,7 +139,9 @@ def bind_table_function(node: exp.Expr, scope: Scope, planner: Planner, ctes: Ma
         call = call.expressions[0]
     name = call_name(call) if isinstance(call, exp.Anonymous) else ""
     if name.upper() in WINDOW_FUNCTIONS:
-        raise not_supported(f"The window function {name.upper()}", span_of(node))
+        from bergsql.engine.plan.time_windows import bind_window_function
+
+        return bind_window_function(call, node, scope, planner, ctes)
     alias, names = alias_of(node)
     if name.lower() == "range" and planner.spark:
         return _range(call, alias or "range", names, scope, planner, ctes)

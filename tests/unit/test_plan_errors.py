@@ -192,7 +192,7 @@ def test_a_value_that_fails_is_pointed_at() -> None:
 @pytest.mark.parametrize(
     ("sql", "form"),
     [
-        ("SELECT * FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "TUMBLE"),
+        ("SELECT * FROM TABLE(SESSION(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "SESSION"),
     ],
 )
 def test_forms_of_later_issues_are_refused_by_name(sql: str, form: str) -> None:

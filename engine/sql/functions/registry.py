@@ -66,7 +66,7 @@ SUBJECTS = {
         convert_timezone date_from_unix_date from_utc_timestamp make_date make_dt_interval make_interval
         make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval timestamp_micros
         timestamp_millis timestamp_seconds to_utc_timestamp try_make_interval try_make_timestamp
-        try_make_timestamp_ltz try_make_timestamp_ntz unix_date unix_micros unix_millis unix_seconds window_time
+        try_make_timestamp_ltz try_make_timestamp_ntz unix_date unix_micros unix_millis unix_seconds window window_time
     """,
     "collections": """
         array array_append array_concat array_contains array_distinct array_intersect array_join array_max

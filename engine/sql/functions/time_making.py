@@ -9,11 +9,13 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import let, let_all
 from bergsql.engine.plan.zones import clock_in, clock_in_any, instant, instant_in, instant_in_any
-from bergsql.engine.sql.functions.model import Function, Scalar
+from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import BIGINT, DATE, INT, INTEGERS, DataType, Kind
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from bergsql.engine.plan.context import Context
 
 LTZ6, STAMP6 = DataType(Kind.TIMESTAMP_LTZ, 6), DataType(Kind.TIMESTAMP, 6)
@@ -166,7 +168,20 @@ def _window_time(arguments: list[Bound], context: Context) -> Bound:
     return Bound(end, value.type.children[1].type, "")
 
 
+def _window(node: exp.Expr, context: Context) -> Bound:
+    """Spark's WINDOW. A SELECT replaces the calls among its items and keys before it binds them: this one is not so."""
+    from bergsql.engine.plan.calls import name_span
+
+    raise BergError(
+        ErrorCode.INVALID,
+        f"WINDOW cannot stand in {context.clause}.",
+        span=name_span(node),
+        hint="It stands among the items or in GROUP BY of a query.",
+    )
+
+
 FUNCTIONS: tuple[Function, ...] = (
+    Special("window", "s", _window),
     Scalar("make_date", "fs", "iii", DATE, "TRY(make_date({0}, {1}, {2}))"),
     Scalar("make_timestamp try_make_timestamp", "s", "iiiiiat?", LTZ6, _make_timestamp(LTZ6)),
     Scalar("make_timestamp try_make_timestamp", "f", "iiiiia", STAMP6, _make_timestamp(STAMP6)),
