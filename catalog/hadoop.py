@@ -17,7 +17,15 @@ from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata_cache import MetadataCache
 from bergsql.catalog.options import resolve_env
 from bergsql.catalog.secrets import mask_value
-from bergsql.catalog.storage.base import FileExists, FileMissing, Storage, parent_of, scheme_of, storage_for
+from bergsql.catalog.storage.base import (
+    FileExists,
+    FileMissing,
+    OutsideFence,
+    Storage,
+    parent_of,
+    scheme_of,
+    storage_for,
+)
 from bergsql.catalog.warehouse import absolute_warehouse, check_names, is_ident, is_name
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ class HadoopCatalog(Catalog):
         if parent and not self.namespace_exists(parent):
             raise self.namespace_not_found(parent)
         directories = self._directories(parent)
-        return [(*parent, name) for name in directories if not holds_table(self._storage, self._place(parent, name))]
+        return [(*parent, name) for name in directories if self._is_table(parent, name) is False]
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         if not all(map(is_name, namespace)):
@@ -120,7 +128,14 @@ class HadoopCatalog(Catalog):
         if not self.namespace_exists(namespace):
             raise self.namespace_not_found(namespace)
         names = self._directories(namespace)
-        return [TableIdent(namespace, n) for n in names if holds_table(self._storage, self._place(namespace, n))]
+        return [TableIdent(namespace, name) for name in names if self._is_table(namespace, name)]
+
+    def _is_table(self, namespace: Namespace, name: str) -> bool | None:
+        """Whether a directory holds a table; None for a link that leads where nothing may be read."""
+        try:
+            return holds_table(self._storage, self._place(namespace, name))
+        except OutsideFence:
+            return None
 
     def table_exists(self, ident: TableIdent) -> bool:
         return is_ident(ident) and holds_table(self._storage, self._location(ident))

@@ -153,6 +153,16 @@ def _amount(value: str, key: str | None, units: Mapping[float, tuple[str, ...]],
     return round(float(m[1]) * factor) if "." in m[1] or factor < 1 else int(m[1]) * int(factor)
 
 
+def env_refused(reference: str, span: Span | None = None) -> BergError:
+    """The error for a ``${env:NAME}`` where statements may not read the environment."""
+    return BergError(
+        ErrorCode.INVALID,
+        f"{reference} is not allowed here: bergsql was started with --safe.",
+        span=span,
+        hint="The command line and config.toml may name it.",
+    )
+
+
 def resolve_env(value: str) -> str:
     """``value`` with each ``${env:NAME}`` replaced by that environment variable, which must be set.
 

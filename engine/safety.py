@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import Span
+from bergsql.catalog.options import env_refused
 from bergsql.catalog.storage.base import scheme_of
 from bergsql.catalog.storage.fenced import is_inside, outside
 from bergsql.engine.settings import CATALOG_PREFIX
@@ -44,9 +45,29 @@ def check_safe(session: Session, statement: st.Statement) -> None:
         case "Set":
             key = getattr(statement, "key", None) or ""
             if getattr(statement, "value", None) is not None and key.startswith(_LEADING_OUT):
-                session.refuse_when_safe(f"Setting '{key}'", getattr(statement, "span", None))
+                session.refuse_when_safe(f"Setting '{key}'", getattr(statement, "key_span", None))
         case "CreateFunction" | "AlterFunction":
             _check_function(session, statement)
+
+
+def place_of(statement: st.Statement) -> Span | None:
+    """The word that names what a statement is about: its table or database, or the only table of its query."""
+    names: tuple[str, ...] = type(statement).__slots__
+    parts = [getattr(statement, name) for name in names]
+    for part in parts:
+        if isinstance(part, st.Name):
+            return part.span
+        if isinstance(part, st.Statement):
+            return place_of(part)
+    query = next((part for part in parts if isinstance(part, st.Query)), None)
+    if query is None:
+        return None
+    from sqlglot import exp
+
+    from bergsql.engine.sql.parser.query import span_of
+
+    tables = list(query.ast.find_all(exp.Table))
+    return span_of(tables[0]) if len(tables) == 1 else query.span
 
 
 def _check_function(session: Session, statement: st.Statement) -> None:
@@ -69,6 +90,8 @@ def _check_catalog(session: Session, statement: st.Statement) -> None:
         assert isinstance(statement, st.AlterCatalog)
         options, span = statement.changed, statement.span
     for option in options:
+        if "${env:" in option.value:  # made by escapes, or a variable: in a statement it was refused before
+            raise env_refused("${env:…}", option.span)
         if option.key == "warehouse":
             _check_place(session, option.value, option.span)
         elif option.key in ("uri", "catalog-impl", "io-impl", "hadoop-conf-dir"):
@@ -78,7 +101,7 @@ def _check_catalog(session: Session, statement: st.Statement) -> None:
 def _check_database(session: Session, statement: st.Statement) -> None:
     if isinstance(statement, st.CreateDatabase):
         if statement.location is not None:
-            _check_place(session, statement.location, statement.name.span)
+            _check_place(session, statement.location, statement.location_span)
         _check_options(session, statement.properties)
     elif isinstance(statement, st.AlterDatabase):
         _check_options(session, statement.changed)
@@ -87,7 +110,7 @@ def _check_database(session: Session, statement: st.Statement) -> None:
 def _check_table(session: Session, statement: st.Statement) -> None:
     assert isinstance(statement, st.CreateTable)
     if statement.location is not None:
-        _check_place(session, statement.location, statement.name.span)
+        _check_place(session, statement.location, statement.location_span)
     _check_options(session, statement.properties)
 
 

@@ -289,11 +289,16 @@ class Session:
         """Run a parsed statement."""
         from bergsql.engine.execute import handler
 
-        if self._config.safe:
-            from bergsql.engine.safety import check_safe
+        if not self._config.safe:
+            return handler(statement)(self, statement)
+        from bergsql.catalog.storage.base import OutsideFence
+        from bergsql.engine.safety import check_safe, place_of
 
-            check_safe(self, statement)
-        return handler(statement)(self, statement)
+        check_safe(self, statement)
+        try:
+            return handler(statement)(self, statement)
+        except OutsideFence as error:
+            raise error.at(place_of(statement)) from None
 
     def _placed(self, run: Callable[[], Result], to_original: Callable[[int], int] = int) -> Result:
         try:
@@ -321,20 +326,28 @@ class Session:
     def _filled(self, text: str) -> Substituted:
         from bergsql.engine.sql.variables import substitute
 
-        return substitute(text, self._lookup, self.flavour, self.variables)
+        return substitute(text, self._lookup, self.flavour, self.variables, env=not self._config.safe)
 
     def _stay_inside(self) -> None:
         """Let nothing be read or written but in the warehouses that are known now."""
+        from contextlib import suppress
+
+        from bergsql.catalog.options import resolve_env
         from bergsql.catalog.storage.base import fence_in
         from bergsql.catalog.storage.fenced import real_places
+        from bergsql.catalog.warehouse import absolute_warehouse
 
         own = self._config.warehouse or str(self._config.home / "warehouse")
         given = [each.options for each in self._definitions.values()]
         given += [self.catalog_settings(name)[1] for name in self._defined_by_settings()]
         store = self._store
         given += [kept.options for name in (store.names() if store else ()) if store and (kept := store.load(name))]
-        found = [options["warehouse"] for options in given if "warehouse" in options]
-        self.warehouses = real_places([own, *found])
+        named = [own, *(options["warehouse"] for options in given if "warehouse" in options)]
+        found = []
+        for place in named:
+            with suppress(BergError):  # it is no place, which using the catalog tells
+                found.append(absolute_warehouse(resolve_env(place)))
+        self.warehouses = real_places(found)
         fence_in(self.warehouses)
 
     def next_function_number(self) -> int:
@@ -354,7 +367,15 @@ class Session:
 
     def _lookup(self, name: str) -> str | None:
         value = self.variables.get(name)
-        return value if value is not None else self.settings.get(name)
+        if value is not None:
+            return value
+        value = self.settings.get(name)
+        if value is not None and self._config.safe:
+            from bergsql.catalog.secrets import mask_value
+
+            if mask_value(name, value) != value:
+                self.refuse_when_safe(f"Reading the secret '{name}'")
+        return value
 
     def _note(self, note: str | None) -> None:
         if note:

@@ -203,6 +203,13 @@ def parent_of(location: str) -> str | None:
     return root + (path.rpartition("/")[0] or "/") if path else None
 
 
+class OutsideFence(BergError):
+    """A place outside of the directories whose files may be used."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID, message)
+
+
 _fence: tuple[str, ...] | None = None
 
 
@@ -210,6 +217,11 @@ def fence_in(places: tuple[str, ...] | None) -> None:
     """Let local files be used only inside of these directories, links followed; None: everywhere. For the process."""
     global _fence
     _fence = places
+
+
+def is_fenced() -> bool:
+    """Whether local files may be used inside of some directories only."""
+    return _fence is not None
 
 
 def storage_for(location: str) -> Storage:

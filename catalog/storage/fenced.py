@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.storage.base import strip_scheme
+from bergsql.catalog.storage.base import OutsideFence, strip_scheme
 from bergsql.catalog.storage.local import LocalStorage
 
 
@@ -28,11 +27,9 @@ def is_inside(location: str, places: Iterable[str]) -> bool:
     return any(real == place or real.startswith(place.rstrip("/") + "/") for place in places)
 
 
-def outside(location: str) -> BergError:
+def outside(location: str) -> OutsideFence:
     """The error for a place that may not be touched."""
-    return BergError(
-        ErrorCode.INVALID, f"{location} is outside of the warehouses, and bergsql was started with --safe."
-    )
+    return OutsideFence(f"{location} is outside of the warehouses, and bergsql was started with --safe.")
 
 
 class FencedStorage(LocalStorage):

@@ -31,8 +31,11 @@ def string_value(node: exp.Expr) -> str:
     text = str(node.this)
     if "${env:" not in text:
         return text
-    from bergsql.catalog.options import resolve_env
+    from bergsql.catalog.options import env_refused, resolve_env
+    from bergsql.catalog.storage.base import is_fenced
 
+    if is_fenced():  # escapes, a variable or the text of a view made it: in a statement it was refused before
+        raise env_refused(text[text.index("${env:") :].partition("}")[0] + "}").at(span_of(node))
     try:
         return resolve_env(text)
     except BergError as error:

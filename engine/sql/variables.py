@@ -53,11 +53,14 @@ def substitute(
     lookup: Callable[[str], str | None] | Mapping[str, str],
     flavour: Flavour = Flavour.FLINK,
     known: Iterable[str] | None = None,
+    *,
+    env: bool = True,
 ) -> Substituted:
     """Fill in every ``${NAME}`` outside of comments, in strings and quoted identifiers too.
 
     ``${env:NAME}`` stays: it is resolved late, where its value is used. ``known`` are the names to hint at, by default
-    the keys of a mapping. Raises OPTION, with a span in ``text``, for a name that ``lookup`` does not know.
+    the keys of a mapping. Raises OPTION, with a span in ``text``, for a name that ``lookup`` does not know, and INVALID
+    for ``${env:NAME}`` unless ``env``; and what ``lookup`` raises.
     """
     if "${" not in text:
         return Substituted(text, [])
@@ -80,8 +83,15 @@ def substitute(
         elif kind in ("variable", "name"):
             name = found.group("name").strip()
             if name.startswith("env:"):
+                if not env:
+                    from bergsql.catalog.options import env_refused
+
+                    raise env_refused(found.group(), Span(found.start(), position))
                 continue
-            value = get(name)
+            try:
+                value = get(name)
+            except BergError as error:
+                raise error.at(Span(found.start(), position)) from None
             if value is None:
                 raise _unknown(name, Span(found.start(), position), known, lookup)
             pieces += (text[copied : found.start()], value)

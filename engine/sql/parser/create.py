@@ -68,7 +68,7 @@ def _database(cursor: Cursor) -> CreateDatabase:
     cursor.expect_any(*DATABASE_WORDS)
     if_not_exists = cursor.if_not_exists()
     name = cursor.name("the name of the database")
-    comment = location = None
+    comment = location = location_span = None
     properties: tuple[Option, ...] = ()
     seen: set[str] = set()
     while not cursor.ends():
@@ -80,8 +80,9 @@ def _database(cursor: Cursor) -> CreateDatabase:
         if word == "COMMENT":
             comment = cursor.string()
         elif word == "LOCATION":
+            location_span = cursor.token.span
             location = cursor.string("a path in quotes")
         else:
             cursor.accept_any("DBPROPERTIES", "PROPERTIES")
             properties = cursor.options()
-    return CreateDatabase(name, if_not_exists, comment, location, properties)
+    return CreateDatabase(name, if_not_exists, comment, location, properties, location_span)

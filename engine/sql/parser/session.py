@@ -63,7 +63,7 @@ def parse_set(text: str, begin: int, flavour: Flavour) -> Statement | None:
     if not key:
         raise BergError(ErrorCode.SYNTAX, "SET needs a key.", span=Span(start, start + 1))
     _refuse_open_quote(value, at)
-    return Set(key, _unquoted(value), whole)
+    return Set(key, _unquoted(value), whole, Span(start, start + found.end()))
 
 
 def reset(cursor: Cursor) -> Statement:

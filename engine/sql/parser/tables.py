@@ -46,6 +46,7 @@ class _Clauses:
     comment: str | None = None
     provider: str | None = None
     location: str | None = None
+    location_span: Span | None = None
     properties: tuple[Option, ...] = ()
     like: Like | None = None
     external: bool = False
@@ -98,6 +99,7 @@ def create_table(cursor: Cursor, mode: str, *, temporary: bool, external: bool =
         query,
         clauses.external,
         order,
+        clauses.location_span,
     )
 
 
@@ -146,6 +148,7 @@ def _clause(cursor: Cursor, clauses: _Clauses, *, has_elements: bool) -> None:
     elif key in ("WITH", "TBLPROPERTIES", "OPTIONS"):
         clauses.properties = distinct((*clauses.properties, *cursor.options()))
     elif key == "LOCATION":
+        clauses.location_span = cursor.token.span
         clauses.location = cursor.string("a path in quotes")
     elif key == "LIKE":
         clauses.like = _like(cursor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bergsql.catalog.errors import Span
 from bergsql.engine.sql.statements.base import LikePattern, Name, Option, Statement
 
 
@@ -14,6 +15,7 @@ class CreateDatabase(Statement):
     comment: str | None = None
     location: str | None = None
     properties: tuple[Option, ...] = ()
+    location_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

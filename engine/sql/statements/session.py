@@ -15,6 +15,7 @@ class Set(Statement):
     key: str | None = None
     value: str | None = None
     span: Span | None = None
+    key_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ class CreateTable(Statement):
     """EXTERNAL or STORED BY: LOCATION says where the table is, and may hold one already."""
     order: tuple[tuple[str, Span], ...] = ()
     """``(a, b) AS SELECT …``: the query's columns in another order."""
+    location_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
