@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
         return tuple(plain(v) for v in value)
     if is_dataclass(value) and not isinstance(value, type):
         given = {f.name: plain(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != f.default}
-        return (type(value).__name__, {k: v for k, v in given.items() if k not in ("span", "column_spans") and v != ()})
+        return (type(value).__name__, {k: v for k, v in given.items() if not k.endswith(("span", "spans")) and v != ()})
     return value
 
 
