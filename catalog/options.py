@@ -39,7 +39,8 @@ def check_options(given: Mapping[str, str], specs: Iterable[OptionSpec], what: s
             raise BergError(
                 ErrorCode.OPTION,
                 f"{what} has no option '{key}'.",
-                hint=did_you_mean(key, [s.key for s in specs if not s.key.endswith("*")]),
+                hint=did_you_mean(key, [s.key for s in specs if not s.key.endswith("*")])
+                or f"Its options are {', '.join(s.key for s in specs)}.",
             )
         if "${env:" not in value:
             check_value(spec, value)

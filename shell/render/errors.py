@@ -81,14 +81,31 @@ def _marked(line: str, masked: str | None, start: int, end: int) -> tuple[str, s
 
 
 def _moved(line: str, masked: str, start: int, end: int) -> tuple[int, int]:
-    """Where the marked characters of ``line`` are in ``masked``."""
-    same_before = next((i for i, (a, b) in enumerate(zip(line, masked, strict=False)) if a != b), len(masked))
-    if end <= same_before:
-        return start, end
-    shift = len(masked) - len(line)
-    if line[start:] == masked[max(0, start + shift) :]:
-        return start + shift, end + shift
-    word = line[start:end]
-    if masked.count(word) == 1:
-        return masked.index(word), masked.index(word) + len(word)
-    return same_before, same_before + 1
+    """Where the marked characters of ``line`` are in ``masked``: those of a secret are the whole mask."""
+    kept = _kept(line, masked)
+    first, last = _in_masked(kept, start), _in_masked(kept, end - 1)
+    return first[0], max(last[1], first[1])
+
+
+def _in_masked(kept: list[tuple[int, int, int]], at: int) -> tuple[int, int]:
+    """Where a character of the line is in the masked one."""
+    for begin, stop, shown in kept:
+        if at < begin:
+            return shown - len(MASK), shown
+        if at < stop:
+            return at - begin + shown, at - begin + shown + 1
+    begin, _, shown = kept[-1]
+    return at - begin + shown, at - begin + shown + 1
+
+
+def _kept(line: str, masked: str) -> list[tuple[int, int, int]]:
+    """What masking left as it was: from where to where in ``line``, and from where in ``masked``."""
+    pieces = masked.split(MASK)
+    kept: list[tuple[int, int, int]] = []
+    at = shown = 0
+    for number, piece in enumerate(pieces):
+        begin = max(at, len(line) - len(piece)) if number == len(pieces) - 1 else max(at, line.find(piece, at))
+        kept.append((begin, begin + len(piece), shown))
+        at = begin + len(piece)
+        shown += len(piece) + len(MASK)
+    return kept

@@ -33,7 +33,7 @@ def test_known_options_pass() -> None:
     ("given", "says", "hint"),
     [
         ({"warehous": "/w"}, "A catalog has no option 'warehous'.", "Did you mean 'warehouse'?"),
-        ({"zzz": ""}, "A catalog has no option 'zzz'.", None),
+        ({"zzz": ""}, "A catalog has no option 'zzz'.", "Its options are warehouse, clients, mode, hadoop.*."),
         ({}, "A catalog needs the option 'warehouse'.", "A directory."),
         ({"warehouse": ""}, "A catalog needs the option 'warehouse'.", "A directory."),
         ({"warehouse": "/w", "clients": "many"}, "'many' is not a value of 'clients': it takes a whole number.", None),

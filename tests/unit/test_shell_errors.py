@@ -76,13 +76,31 @@ def test_secrets_are_masked_and_the_caret_stays(word: str) -> None:
     assert lines[2][first : last + 1] == word
 
 
+@pytest.mark.parametrize(
+    ("line", "marked", "shown"),
+    [
+        ("WITH ('warehouse'='/tmp/x','password'='x')", "'password'='x'", "'password'='******'"),
+        ("WITH ('password'='x', 'a'='b')", "'password'='x'", "'password'='******'"),
+        ("WITH ('password'='a long one indeed', 'token'='y', 'nope'='b')", "'nope'='b'", "'nope'='b'"),
+        ("WITH ('password'='a long one indeed', 'token'='y', 'nope'='b')", "'token'='y'", "'token'='******'"),
+        ("WITH ('password'='a', 'token'='x', 'password'='a long one')", "'a long one'", "'******'"),
+        ("WITH ('password'='it''s', 'nope'='b')", "'nope'='b'", "'nope'='b'"),
+        ("WITH ('password'='hunter2')", "hunter2", "******"),
+    ],
+)
+def test_the_caret_stands_below_the_line_as_it_is_shown(line: str, marked: str, shown: str) -> None:
+    lines = told(nth(f"CREATE TABLE t (a INT) {line}"), marked)
+    first, last = lines[3].index("^"), lines[3].rindex("^")
+    assert lines[2][first : last + 1] == shown
+
+
 def test_secrets_are_masked_in_the_message() -> None:
     error = BergError(ErrorCode.CONNECTION, "No answer from jdbc:mysql://u:hunter2@h/db?password=hunter2.")
     assert "hunter2" not in error_text(error)
 
 
 def test_the_lines_of_a_secret_are_not_shown_either() -> None:
-    assert told(nth("SET 'a.password' = 'one\ntwo hunter2 nope'"), "nope")[2:] == ["  ******", "  ^"]
+    assert told(nth("SET 'a.password' = 'one\ntwo hunter2 nope'"), "nope")[2:] == ["  ******", "  ^^^^^^"]
 
 
 def test_in_a_long_statement_secrets_near_the_place_are_masked() -> None:
