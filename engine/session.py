@@ -366,6 +366,9 @@ class Session:
             )
 
     def _lookup(self, name: str) -> str | None:
+        from bergsql.engine.sql.variables import plain_name
+
+        name = plain_name(name)
         value = self.variables.get(name)
         if value is not None:
             return value

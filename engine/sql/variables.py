@@ -24,6 +24,15 @@ def _inside(quote: str, flavour: Flavour) -> re.Pattern[str]:
     return _ESCAPED[quote] if flavour is Flavour.SPARK and quote in _ESCAPED else _PLAIN[quote[-1]]
 
 
+_HIVE = ("hivevar:", "hiveconf:")
+
+
+def plain_name(name: str) -> str:
+    """A variable's name without Hive's word for where it is looked up: there is one place for both kinds here."""
+    prefix = next((each for each in _HIVE if name.startswith(each)), "")
+    return name[len(prefix) :].strip()
+
+
 class Substituted:
     """A text with its variables filled in, and the way back to the offsets of the original."""
 
@@ -109,6 +118,7 @@ def _unknown(
     known: Iterable[str] | None,
     lookup: Callable[[str], str | None] | Mapping[str, str],
 ) -> BergError:
+    name = plain_name(name)
     if known is None:
         known = lookup if isinstance(lookup, Mapping) else ()
     hint = did_you_mean(name, known) or f"Define it with -D {name or 'NAME'}=value."
