@@ -27,6 +27,8 @@ def run_source(call: Call) -> ExitCode:
     runner = call.runner
     runner.session.refuse_when_safe("SOURCE", call.span)
     name = _unquoted(runner.session.filled(call.argument))
+    if not name.strip():
+        raise BergError(ErrorCode.SYNTAX, "SOURCE needs the name of a file.", span=call.span, hint="Write SOURCE file;")
     path = Path(name).expanduser()
     if call.source.name and not path.is_absolute():
         path = Path(call.source.name).parent / path

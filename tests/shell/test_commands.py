@@ -198,3 +198,10 @@ def test_options_that_mean_nothing_are_told(berg: Berg) -> None:
         "[INFO] No jars or packages are needed: --library is ignored.",
         "[INFO] There is no cluster: --master is ignored.",
     ]
+
+
+@pytest.mark.parametrize("name", ["''", '"  "'])
+def test_source_needs_a_name(name: str, berg: Berg) -> None:
+    done = berg.run("-e", f"SOURCE {name}")
+    assert done.code == 1
+    assert f"[ERROR] SOURCE needs the name of a file.\n  line 1, column 8\n  SOURCE {name}\n" in done.err
