@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.result import Result
 from bergsql.engine.sql.types import BINARIES, INTERVALS, NUMBERS, STAMPS, Kind
 from bergsql.shell.render.layout import Out, View, filled_chunks
@@ -27,8 +28,7 @@ _NEVER_QUOTED = frozenset(
 
 def draw(result: Result, out: Out, view: View) -> None:
     """Write ``result`` with its header."""
-    null = view.null or ""
-    shown = _field(null) if null else ""
+    null = _mark(view.null or "")
     columns = [
         (value_writer(c.type, view.zone), bool(null) or c.type.kind not in _NEVER_QUOTED) for c in result.columns
     ]
@@ -37,11 +37,26 @@ def draw(result: Result, out: Out, view: View) -> None:
         cells: list[Iterable[str]] = []
         for values, (write, quoted) in zip(zip(*chunk, strict=True), columns, strict=True):
             if quoted:
-                cells.append([shown if v is None else _field(write(v), null) for v in values])
+                cells.append([null if v is None else _field(write(v), null) for v in values])
             else:
-                cells.append(texts(values, write, shown))
+                cells.append(texts(values, write, null))
         out.write("\n".join(map(",".join, zip(*cells, strict=True))) + "\n")
         out.flush()
+
+
+def _mark(null: str) -> str:
+    """The chosen mark for NULL.
+
+    :raises BergError: OPTION, for one that only quotes could hold: they are what tells a value from the mark.
+    """
+    if _needs_quotes(null):
+        raise BergError(
+            ErrorCode.OPTION,
+            "The mark for NULL, 'shell.null-mark', holds a comma, a quote or a line break, which csv cannot write "
+            "without quotes, and quotes are for values.",
+            hint="RESET 'shell.null-mark'; makes it an empty field.",
+        )
+    return null
 
 
 def _field(text: str, null: str = "") -> str:

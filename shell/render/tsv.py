@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.result import Result
 from bergsql.engine.sql.types import BINARIES, INTERVALS, NUMBERS, STAMPS, Kind
 from bergsql.shell.render.layout import Out, View, filled_chunks
@@ -23,7 +24,7 @@ _PLAIN = frozenset({*(Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.UUID), *(NUMBERS 
 
 def draw(result: Result, out: Out, view: View) -> None:
     """Write ``result`` with its header."""
-    null = NULL if view.null is None else view.null
+    null = NULL if view.null is None else _mark(view.null)
     columns = [(value_writer(c.type, view.zone), c.type.kind in _PLAIN) for c in result.columns]
     out.write("\t".join(_field(c.name) for c in result.columns) + "\n")
     for chunk in filled_chunks(result):
@@ -35,6 +36,20 @@ def draw(result: Result, out: Out, view: View) -> None:
                 cells.append([null if v is None else _field(write(v)) for v in values])
         out.write("\n".join(map("\t".join, zip(*cells, strict=True))) + "\n")
         out.flush()
+
+
+def _mark(null: str) -> str:
+    """The chosen mark for NULL.
+
+    :raises BergError: OPTION, for one that would end the field it stands in.
+    """
+    if re.search(r"[\t\n\r]", null):
+        raise BergError(
+            ErrorCode.OPTION,
+            "The mark for NULL, 'shell.null-mark', holds a tab or a line break, which tsv cannot write as it is.",
+            hint="RESET 'shell.null-mark'; makes it \\N, which no other value is written as.",
+        )
+    return null
 
 
 def _field(text: str) -> str:

@@ -227,3 +227,18 @@ if __name__ == "__main__":
     for each in FORMATS:
         with fresh_berg() as at:
             golden(each).write_bytes(shown(at, each).encode())
+
+
+@pytest.mark.parametrize("mark", [",", 'x"y', "a\nb", "a\rb"])
+def test_csv_refuses_a_mark_for_null_that_needs_quotes(mark: str, berg: Berg) -> None:
+    done = berg.run("--format", "csv", "--conf", f"shell.null-mark={mark}", "-e", "SELECT CAST(NULL AS INT) AS n")
+    assert (done.code, done.out) == (1, "")
+    assert "'shell.null-mark', holds a comma, a quote or a line break" in done.err
+    assert "Hint: RESET" in done.err
+
+
+@pytest.mark.parametrize("mark", ["a\tb", "a\nb", "a\rb"])
+def test_tsv_refuses_a_mark_for_null_that_ends_its_field(mark: str, berg: Berg) -> None:
+    done = berg.run("--format", "tsv", "--conf", f"shell.null-mark={mark}", "-e", "SELECT CAST(NULL AS INT) AS n")
+    assert (done.code, done.out) == (1, "")
+    assert "'shell.null-mark', holds a tab or a line break" in done.err
