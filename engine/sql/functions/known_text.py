@@ -95,7 +95,7 @@ sha, sha1                      | s  | SHA-1, as hexadecimal digits
 sha1                           | f  | SHA-1, as hexadecimal digits
 sha2                           | fs | SHA-2 of a length in bits
 sha256                         | f  | SHA-2 of that length
-sha224, sha384, sha512         | f  | SHA-2 of that length | of SHA-2 only 256 bits are there
+sha224, sha384, sha512         | f  | SHA-2 of that length
 to_base64                      | f  | text as base64
 to_binary                      | s  | text as bytes: of 'hex', 'utf-8' or 'base64'
 try_to_binary                  | s  | as TO_BINARY; NULL where that fails

@@ -26,8 +26,8 @@ SUBJECTS = {
     "randoms": "rand rand_integer randn random uniform",
     "strings": """
         ascii bit_length btrim char char_length character_length charindex chr concat concat_ws contains endswith
-        from_base64 initcap instr lcase left len length locate lower lpad ltrim md5 octet_length overlay position
-        repeat replace reverse right rpad rtrim sha sha1 sha2 sha256 space split_index startswith substr
+        from_base64 initcap instr lcase left len length locate lower lpad ltrim octet_length overlay position
+        repeat replace reverse right rpad rtrim space split_index startswith substr
         substring to_base64 translate trim ucase unbase64 upper uuid
     """,
     "words": """
@@ -44,6 +44,8 @@ SUBJECTS = {
         json json_array json_arrayagg json_exists json_object json_objectagg json_query json_quote json_string
         json_unquote json_value
     """,
+    "hashes": "hash xxhash64",
+    "digests": "md5 sha sha1 sha2 sha224 sha256 sha384 sha512",
     "printed": "format_number format_string printf",
     "patterns": """
         regexp regexp_count regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr

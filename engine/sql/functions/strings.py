@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import not_supported
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import at_least, failure, joined, let, let_all
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
@@ -313,15 +312,6 @@ def _concat_ws(arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN {separator} IS NOT NULL THEN coalesce({kept}, '') END"
 
 
-def _sha2(arguments: list[Bound], context: Context) -> str:
-    value, bits = arguments
-    if bits.is_null:
-        return "CAST(NULL AS VARCHAR)"
-    if bits.constant not in ((0, 256) if context.spark else (256,)):
-        raise not_supported("SHA2 of another length than 256 bits")
-    return f"sha256({value.sql})"
-
-
 def _from_base64(text: str) -> str:
     """Java's decoder does without the padding that DuckDB's asks for."""
 
@@ -419,10 +409,6 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("endswith", "fs", "oo", BOOLEAN, _held("ends_with")),
     Scalar("overlay", "fs", "ooii?", STRING, _overlay, defaults=("", "", "", "-1")),
     Scalar("split_index", "f", "tti", STRING, _split_index),
-    Scalar("md5", "fs", "t", STRING, "md5({0})"),
-    Scalar("sha1 sha", "fs", "t", STRING, "sha1({0})"),
-    Scalar("sha256", "f", "t", STRING, "sha256({0})"),
-    Scalar("sha2", "fs", "ti", STRING, _sha2),
     Scalar("unbase64", "s", "t", BYTES, _unbase64),
     Scalar("to_base64", "f", "t", STRING, "base64(encode({0}))"),
     Scalar("from_base64", "f", "t", STRING, lambda a, c: f"decode({_from_base64(a[0].sql)})"),
