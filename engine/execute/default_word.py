@@ -30,6 +30,11 @@ def with_defaults(query: Query, targets: Sequence[NestedField]) -> Query:
     return query._replace(ast=tree)
 
 
+def all_defaults(query: Query, targets: Sequence[NestedField]) -> Query:
+    """One row of the columns' defaults, in place of the query."""
+    return query._replace(ast=exp.Values(expressions=[exp.Tuple(expressions=[_value(t) for t in targets])]))
+
+
 def _is_default(item: exp.Expr) -> bool:
     name = item.this if isinstance(item, exp.Column) and len(item.parts) == 1 else None
     return isinstance(name, exp.Identifier) and not name.quoted and name.name.casefold() == "default"

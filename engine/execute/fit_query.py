@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.execute.constants import constants
-from bergsql.engine.execute.default_word import with_defaults
+from bergsql.engine.execute.default_word import all_defaults, with_defaults
 from bergsql.engine.names import TableName
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.query import PlannedColumn, QueryPlan, plan_expression, plan_query
@@ -55,7 +55,8 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
         targets = _columns_by_name(session, statement, schema, static_sql, name, plan.columns)
         return fit(session, plan, schema, targets, statement.query, static_sql)
     targets = _target_columns(session, statement, schema, static_sql, name)
-    plan = plan_query(with_defaults(statement.query, targets), relations)
+    query = (all_defaults if statement.defaults else with_defaults)(statement.query, targets)
+    plan = plan_query(query, relations)
     _check_arity(statement, targets, plan.columns, name)
     return fit(session, plan, schema, targets, statement.query, static_sql)
 

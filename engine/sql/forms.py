@@ -338,6 +338,8 @@ FORMS: tuple[Form, ...] = (
         "Append rows, or replace them: INSERT OVERWRITE replaces partitions, as its flavour says.",
         "INSERT INTO name [PARTITION (column = value, …)] [(column, …)] {VALUES (value, …), … | query}\n"
         "INSERT INTO name BY NAME query\n"
+        "INSERT INTO name DEFAULT VALUES\n"
+        "[WITH …] FROM source INSERT … SELECT … [INSERT … SELECT …]\n"
         "INSERT OVERWRITE name [PARTITION (column [= value], …)] {VALUES (value, …), … | query}",
         "INSERT INTO visits VALUES (1, 'ann', TIMESTAMP '2024-03-01 10:00:00');\n"
         "INSERT INTO visits (id, who) SELECT id + 1, UPPER(who) FROM visits;",

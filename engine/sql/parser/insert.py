@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+
+from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.sql.lexer import Token
+from bergsql.engine.sql.lexer import Token, TokenKind
 from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm, refuse_twice
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
-from bergsql.engine.sql.statements.base import Option
-from bergsql.engine.sql.statements.insert import Insert, PartitionValue
+from bergsql.engine.sql.statements.base import Option, Query
+from bergsql.engine.sql.statements.insert import Insert, PartitionValue, StatementSet
 
 
-def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Insert:
+def insert(cursor: Cursor, ctes: Sequence[Token] = (), *, behind_from: bool = False) -> Insert:
     """``INSERT {INTO | OVERWRITE} [TABLE] t [hint] [PARTITION (…)] [(columns)] query``.
 
-    ``ctes`` are the tokens of a WITH that stood before it: they are read as if they stood before the query.
+    ``ctes`` are the tokens of a WITH that stood before it, ``behind_from`` of one with a FROM: they are read as if they
+    stood before the query.
     """
     start = cursor.token.start
     cursor.expect("INSERT")
@@ -47,22 +51,55 @@ def insert(cursor: Cursor, ctes: Sequence[Token] = ()) -> Insert:
         refuse_twice("column", named)
     if cursor.at("/*+"):
         hints += _hint(cursor)
+    if cursor.at("DEFAULT", "VALUES") and not by_name and columns is None and not ctes:
+        return Insert(target, _default_values(cursor), overwrite, partition=partition, hints=hints, defaults=True)
+    if behind_from and not cursor.at("SELECT"):
+        raise cursor.expected(("SELECT",))
     if not at_query(cursor):
         known = (
             ("SELECT", "VALUES", "WITH", "TABLE", "PARTITION")
             if columns is None
             else ("SELECT", "VALUES", "WITH", "TABLE")
         )
-        if cursor.at("DEFAULT", "VALUES"):
-            raise UnsupportedForm("INSERT … DEFAULT VALUES", cursor.token.span)
         raise cursor.expected(known)
     if ctes and cursor.at("WITH"):
         raise UnsupportedForm("WITH … INSERT … WITH", cursor.token.span)
+    begin = cursor.token.start
     cursor.tokens[cursor.index : cursor.index] = ctes
     query = parse_query(cursor)
+    if behind_from:
+        query = query._replace(text=cursor.text[begin : query.span.end], span=Span(begin, query.span.end))
     if cursor.at("ON"):
         raise UnsupportedForm("INSERT … ON CONFLICT", Span(start, cursor.token.end))
     return Insert(target, query, overwrite, columns, spans, partition, hints, by_name)
+
+
+def inserts_from(cursor: Cursor, places: Sequence[int]) -> Insert | StatementSet:
+    """Spark's ``[WITH …] FROM source INSERT … SELECT … [INSERT … SELECT …]``: INSERTs that read the same.
+
+    ``places`` is where the INSERTs begin. Each query is read as ``FROM source SELECT …``.
+    """
+    source = cursor.tokens[cursor.index : places[0]]
+    stop = next((i for i in range(places[-1], len(cursor.tokens)) if cursor.tokens[i].key == ";"), -1)
+    last = cursor.tokens[stop]
+    inserts = []
+    for start, end in pairwise([*places, stop]):
+        tokens = cursor.tokens[start:end]
+        between = Token(TokenKind.END, "", tokens[-1].end, tokens[-1].end)
+        member = Cursor(cursor.text, [*tokens, last if end == stop else between], cursor.flavour)
+        inserts.append(insert(member, source, behind_from=True))
+        member.expect_end()
+    cursor.index = len(cursor.tokens) + stop if stop < 0 else stop
+    return inserts[0] if len(inserts) == 1 else StatementSet(tuple(inserts))
+
+
+def _default_values(cursor: Cursor) -> Query:
+    """``DEFAULT VALUES`` as one row, whose values are told when the table is known."""
+    start = cursor.token.start
+    cursor.expect("DEFAULT", "VALUES")
+    row = exp.Tuple(expressions=[exp.Null()])
+    span = cursor.span_from(start)
+    return Query(cursor.text[span.start : span.end], span, exp.Values(expressions=[row]))
 
 
 def _refuse_if_not_exists(cursor: Cursor) -> None:

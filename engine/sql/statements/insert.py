@@ -29,6 +29,8 @@ class Insert(Statement):
     """Options of a hint behind the target."""
     by_name: bool = False
     """BY NAME: the query's columns go to the columns of their names."""
+    defaults: bool = False
+    """DEFAULT VALUES: one row, of the columns' defaults; ``query`` has no values of its own."""
 
 
 @dataclass(frozen=True, slots=True)
