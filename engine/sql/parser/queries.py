@@ -41,7 +41,7 @@ def _inserts_behind_from(cursor: Cursor) -> list[int] | None:
     """Where the INSERTs are, if this is ``[WITH …] FROM source INSERT … [INSERT …]``."""
     depth = 0
     behind_from = False
-    found = []
+    found: list[int] = []
     for index in range(cursor.index, len(cursor.tokens) - 1):
         key = cursor.tokens[index].key
         depth += (key == "(") - (key == ")")
