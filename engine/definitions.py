@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from bergsql.catalog.base import Catalog
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import Query
     from bergsql.engine.user_functions import SqlFunction
@@ -54,6 +55,8 @@ class Pointer:
     statement: CreateTable
     target: TableName
     """Where the table is, called by the pointer's name."""
+    metadata: TableMetadata | None = None
+    """What the table would be if the first INSERT made it; None where no columns are declared."""
 
 
 Definition = View | CreateTable

@@ -89,8 +89,8 @@ def renamed_table(session: Session, old: TableName, to: Name) -> TableName:
     return named
 
 
-def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
-    """The table that ``name`` names, loaded.
+def load(session: Session, name: Name, *, declared: bool = False) -> tuple[TableName, LoadedTable]:
+    """The table that ``name`` names, loaded; ``declared``: see :func:`load_pointed`.
 
     :raises BergError: NOT_FOUND, at the name; INVALID for a view; UNSUPPORTED for a connector table.
     """
@@ -98,7 +98,7 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
 
     pointer = pointer_named(session, name.parts, name.span)
     if pointer is not None:
-        return pointer.target, load_pointed(pointer, name.span)
+        return pointer.target, load_pointed(pointer, name.span, declared=declared)
     found = find(session, name.parts, name.span)
     if found is not None:
         if isinstance(found.definition, View):
@@ -118,18 +118,24 @@ def load(session: Session, name: Name) -> tuple[TableName, LoadedTable]:
         raise error.at(name.span) from None
 
 
-def load_pointed(pointer: Pointer, span: Span | None) -> LoadedTable:
-    """The table that a pointer leads to; NOT_FOUND at ``span``, the pointer's name, where there is none yet."""
+def load_pointed(pointer: Pointer, span: Span | None, *, declared: bool = False) -> LoadedTable:
+    """The table that a pointer leads to; where there is none yet, NOT_FOUND at ``span``, the pointer's name.
+
+    ``declared``: in its place the empty table that the pointer declares, which is nowhere: its ``metadata_location``
+    is empty.
+    """
     target = pointer.target
     try:
         return target.catalog.load_table(target.ident)
     except BergError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            where = f"{target.catalog.name}.{target.ident}"
-            hint = "The first INSERT makes it." if pointer.statement.columns else error.hint
-            message = f"{target} stands for the table {where}, which was not found."
-            raise BergError(error.code, message, span=span, hint=hint) from None
-        raise error.at(span) from None
+        if error.code is not ErrorCode.NOT_FOUND:
+            raise error.at(span) from None
+        if declared and pointer.metadata is not None:
+            return LoadedTable(target.ident, pointer.metadata, "", target.catalog.name)
+        where = f"{target.catalog.name}.{target.ident}"
+        hint = "The first INSERT makes it." if pointer.statement.columns else error.hint
+        message = f"{target} stands for the table {where}, which was not found."
+        raise BergError(error.code, message, span=span, hint=hint) from None
 
 
 def _refuse_part(session: Session, name: Name) -> None:

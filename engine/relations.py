@@ -65,7 +65,8 @@ class SessionRelations:
         pointer = pointer_named(self._session, parts, span, reading=self._reading)
         if pointer is not None:
             target = pointer.target
-            return IcebergRelation(target.parts, load_pointed(pointer, span), target.catalog.storage(), None)
+            table = load_pointed(pointer, span, declared=True)
+            return IcebergRelation(target.parts, table, target.catalog.storage(), None)
         name = table_name(self._session, parts, span)
         try:
             return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage(), None)

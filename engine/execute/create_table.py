@@ -220,8 +220,15 @@ def _kept(
     from bergsql.engine.pointers import connector_pointer
 
     pointer = connector_pointer(session, statement, name)
-    _check_pointed(pointer)
-    return pointer
+    is_there = _check_pointed(pointer) is not None
+    if not statement.columns:
+        return pointer
+    try:
+        return replace(pointer, metadata=_pointed(session, pointer).new_metadata(""))
+    except BergError:
+        if not is_there:
+            raise
+        return pointer
 
 
 def _check_pointed(pointer: Pointer) -> LoadedTable | None:
@@ -241,17 +248,30 @@ def _check_pointed(pointer: Pointer) -> LoadedTable | None:
     return table
 
 
-def make_pointed(session: Session, pointer: Pointer) -> None:
-    """Make the table that a pointer leads to, and its database, as the pointer declares it."""
+def _pointed(session: Session, pointer: Pointer) -> Definition:
+    """The table that a pointer declares."""
     from bergsql.engine.pointers import table_properties
 
-    target, statement = pointer.target, pointer.statement
+    properties, spans = options_of(table_properties(pointer.statement))
+    version = format_version_of(properties, spans, DEFAULT_FORMAT_VERSION)
+    return replace(declared(session, pointer.statement, properties, version), location=None)
+
+
+def make_pointed(session: Session, pointer: Pointer) -> LoadedTable:
+    """Make the table that a pointer leads to, and its database, as the pointer declares it."""
+    target = pointer.target
     namespace = target.ident.namespace
     if namespace and not target.catalog.namespace_exists(namespace):
         target.catalog.create_namespace(namespace)
-    properties, spans = options_of(table_properties(statement))
-    version = format_version_of(properties, spans, DEFAULT_FORMAT_VERSION)
-    _make(target, replace(declared(session, statement, properties, version), location=None), None)
+    try:
+        _make(target, _pointed(session, pointer), None)
+    except BergError as error:
+        if error.code is not ErrorCode.ALREADY_EXISTS:
+            raise
+    table = target.catalog.load_table(target.ident)
+    if pointer.metadata is not None and table.metadata.schema != pointer.metadata.schema:
+        raise BergError(ErrorCode.INVALID, f"The table {target} was made by someone else, with other columns.")
+    return table
 
 
 def _point_to(

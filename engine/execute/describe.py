@@ -71,7 +71,7 @@ def columns(session: Session, name: st.Name) -> Result:
         if isinstance(found.definition, View):
             return _describe_view(session, found, found.definition, name.span)
         return flink_columns(connector_rows(session, found, found.definition))
-    _, table = load(session, name)
+    _, table = load(session, name, declared=True)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
         return _describe_spark(metadata)

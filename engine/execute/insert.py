@@ -12,7 +12,7 @@ from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import write_properties
-from bergsql.engine.plan.query import QueryPlan, query_columns
+from bergsql.engine.plan.query import QueryPlan
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
@@ -47,8 +47,7 @@ def insert(session: Session, statement: st.Insert) -> Result:
 
 
 def prepare(session: Session, statement: st.Insert) -> Prepared:
-    """Check and plan an INSERT."""
-    make_pointed_table(session, statement)
+    """Check and plan an INSERT; nothing is made or written yet."""
     name, table, hinted = _target(session, statement)
     assigned = assign_query(session, statement, table, name)
     return Prepared(statement, name, table, assigned, hinted)
@@ -57,6 +56,8 @@ def prepare(session: Session, statement: st.Insert) -> Prepared:
 def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     """Write and commit; what was done, in one line."""
     _, name, table, assigned, hinted = prepared
+    if is_declared(table):
+        table = _make_declared(session, prepared.statement)
     written = write(session, assigned, table, name, hinted)
     producer = _producer(session, prepared.statement, assigned, written)
     if producer is None:
@@ -65,19 +66,20 @@ def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     return outcome(written, committed)
 
 
-def make_pointed_table(session: Session, statement: st.Insert) -> None:
-    """Make the database and the table that the target stands for, where they are not there yet."""
+def is_declared(table: LoadedTable) -> bool:
+    """Whether a table is one that a pointer declares and nobody has made yet."""
+    return not table.metadata_location
+
+
+def _make_declared(session: Session, statement: st.Insert) -> LoadedTable:
+    """Make the table, and its database, that the target of an INSERT stands for."""
     from bergsql.engine.definitions import pointer_named
+    from bergsql.engine.execute.create_table import make_pointed
 
     pointer = pointer_named(session, statement.target.parts, statement.target.span)
     if pointer is None:
-        return
-    from bergsql.engine.execute.create_table import make_pointed
-
-    target = pointer.target
-    if not target.catalog.table_exists(target.ident):
-        query_columns(statement.query, SessionRelations(session))  # or a slip in the query would leave an empty table
-        make_pointed(session, pointer)
+        return load(session, statement.target)[1]
+    return make_pointed(session, pointer)
 
 
 def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable, Mapping[str, str]]:
@@ -86,7 +88,7 @@ def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTa
     Refused where a hint, the table or the session asks for more than rows that are added: that would be wrong, and
     nobody would notice.
     """
-    name, table = load(session, statement.target)
+    name, table = load(session, statement.target, declared=True)
     hinted = write_properties(statement.hints, table.metadata, SessionRelations(session))
     properties, span = table.metadata.properties, statement.target.span
     if session.flavour is Flavour.FLINK and properties.get("write.upsert.enabled", "").casefold() == "true":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError
-from bergsql.engine.execute.insert import DONE, Prepared, prepare, run_prepared
+from bergsql.engine.execute.insert import DONE, Prepared, is_declared, prepare, run_prepared
 from bergsql.engine.result import Result, ResultKind, ok
 from bergsql.engine.sql import statements as st
 
@@ -43,6 +43,8 @@ def _checked(session: Session, statement: st.StatementSet, number: int) -> Prepa
 
 def _as_now(member: Prepared) -> Prepared:
     """The INSERT with its table as the INSERTs before it have left that; what it reads was decided before."""
+    if is_declared(member.table) and not member.name.catalog.table_exists(member.name.ident):
+        return member
     table = member.name.catalog.load_table(member.name.ident)
     same = table.metadata.schema == member.table.metadata.schema and table.metadata.spec == member.table.metadata.spec
     return member._replace(table=table) if same else member
