@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.catalog.errors import BergError, CommitConflict, ErrorCode, did_you_mean
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.changes import TableUpdate
@@ -45,6 +45,10 @@ class LoadedTable:
     def full_name(self) -> str:
         """``catalog.database.table``."""
         return f"{self.catalog_name}.{self.ident}"
+
+    def overtaken(self) -> CommitConflict:
+        """The error for a commit on a version that is no longer the current one."""
+        return CommitConflict(f"Table {self.full_name} was changed by another writer.")
 
 
 class Catalog(ABC):

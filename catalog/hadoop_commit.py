@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.clock import now_ms
-from bergsql.catalog.errors import BergError, CommitConflict, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop_publish import publish_version
 from bergsql.catalog.hadoop_versions import MetadataFile, file_name, metadata_dir, newest, numbered_version
 from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -56,7 +56,7 @@ def commit_version(
     try:
         publish_version(storage, cache, metadata, made, location, check, base.metadata)
     except FileExists:
-        raise _conflict(base) from None
+        raise base.overtaken() from None
     return LoadedTable(base.ident, metadata, made.location, base.catalog_name)
 
 
@@ -69,11 +69,7 @@ def _check_current(storage: Storage, cache: MetadataCache, base: LoadedTable, lo
     except FileMissing:
         same = False
     if not same:
-        raise _conflict(base)
-
-
-def _conflict(base: LoadedTable) -> CommitConflict:
-    return CommitConflict(f"Table {base.full_name} was changed by another writer.")
+        raise base.overtaken()
 
 
 def _check_path_based(base: LoadedTable, changed: TableMetadata) -> None:

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
 from bergsql.catalog.clock import now_ms
-from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
+from bergsql.catalog.errors import BergError, CommitStateUnknown, ErrorCode
 from bergsql.catalog.hadoop_commit import METADATA_PATH, is_gzip
 from bergsql.catalog.hadoop_publish import DELETE_AFTER_COMMIT
 from bergsql.catalog.metadata_cache import MetadataCache
@@ -120,13 +120,13 @@ class PointerCatalog(Catalog):
             return base
         current = self.pointer(base.ident)
         if current is None or current.location != base.metadata_location:
-            raise _conflict(base)
+            raise base.overtaken()
         metadata = log_previous(changed, base.metadata, base.metadata_location)
         location = self._write(metadata, _version(base.metadata_location) + 1)
 
         def swap() -> None:
             if not self.swap_pointer(base.ident, base.metadata_location, location):
-                raise _conflict(base)
+                raise base.overtaken()
 
         self._point(base.ident, location, metadata, base.metadata_location, swap)
         self._delete_dropped(base.metadata, metadata)
@@ -233,7 +233,3 @@ def _version(location: str) -> int:
     """The number in the name of a metadata file; -1 for a file that has none."""
     m = _VERSION.match(location.rpartition("/")[2])
     return int(m[1]) if m else -1
-
-
-def _conflict(base: LoadedTable) -> CommitConflict:
-    return CommitConflict(f"Table {base.full_name} was changed by another writer.")
