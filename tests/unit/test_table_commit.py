@@ -38,11 +38,6 @@ FAST = {"commit.retry.min-wait-ms": "1", "commit.status-check.min-wait-ms": "1"}
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path / "warehouse")
-
-
-@pytest.fixture
 def users(tables: Tables) -> LoadedTable:
     """A partitioned table with a row of two days and countries each."""
     tables.create(USERS, BY, FAST)

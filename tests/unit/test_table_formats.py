@@ -93,11 +93,6 @@ ROWS = """SELECT * FROM (VALUES
   NULL, NULL)) v"""
 
 
-@pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path / "warehouse")
-
-
 def scanned(tables: Tables, name: str = "t", columns: frozenset[str] | None = None, order: str = "1") -> list[Any]:
     scan = build_scan(tables.load(name), tables.storage, columns=columns)
     return tables.duck.execute(f"SELECT * FROM ({scan.sql}) ORDER BY {order}", scan.variables).fetchall()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -24,11 +23,6 @@ ROWS = (
     "SELECT CASE WHEN i % 11 > 0 THEN hash(i) % 1000 END, chr(97 + (hash(i + 1) % 26)::INT), "
     "make_timestamptz((hash(i + 2) % 864000000000)::BIGINT), struct_pack(x := (i % 7)::INT) FROM range({n}) t(i)"
 )
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path / "warehouse")
 
 
 def create(

@@ -23,11 +23,6 @@ from tests.support.tables import Columns, Tables
 USERS: Columns = {"user_id": "long", "user_name": "string", "birthday": "date", "country": "string"}
 
 
-@pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(tmp_path / "warehouse")
-
-
 def parquet_schema(path: str) -> dict[str, tuple[Any, ...]]:
     """Physical type, length, logical type and field id of a file's columns, by name."""
     rows = duckdb.execute(
