@@ -49,15 +49,33 @@ def _one(call: exp.Expr, context: Context) -> Bound:
 
 
 def _explode(call: exp.Expr, context: Context) -> Generated:
-    value = _one(call, context)
+    return elements(_one(call, context), call, context, ("key", "value", "col"))
+
+
+def elements(value: Bound, node: exp.Expr, context: Context, names: tuple[str, str, str]) -> Generated:
+    """The entries of a map or the elements of an array; ``names``: of a key, of its value, of an element.
+
+    :raises BergError: TYPE, for a value of another type, at ``node``.
+    """
     if value.type.kind is Kind.MAP:
         key, item = value.type.children
-        columns = [OutputColumn("key", key.type, False), OutputColumn("value", item.type)]
+        columns = [OutputColumn(names[0], key.type, False), OutputColumn(names[1], item.type)]
         return Generated(columns, [f"map_keys({value.sql})", f"map_values({value.sql})"])
     if value.type.kind is not Kind.ARRAY:
         what = type_text(value.type, context.flavour)
-        raise type_error(f"Only an array or a map becomes rows, not {what}.", span_of(call))
-    return Generated([OutputColumn("col", value.type.children[0].type)], [value.sql])
+        raise type_error(f"Only an array or a map becomes rows, not {what}.", span_of(node))
+    return Generated([OutputColumn(names[2], value.type.children[0].type)], [value.sql])
+
+
+def fields_of(rows: Bound) -> Generated:
+    """The fields of the structs in an array, a column each."""
+
+    def field(position: int) -> Callable[[str], str]:
+        return lambda e: f"struct_extract_at({e}, {position})"
+
+    fields = rows.type.children[0].type.children
+    lists = [each(rows.sql, field(i)) for i in range(1, len(fields) + 1)]
+    return Generated([OutputColumn(f.name, f.type) for f in fields], lists)
 
 
 def _posexplode(call: exp.Expr, context: Context) -> Generated:
@@ -71,12 +89,7 @@ def _inline(call: exp.Expr, context: Context) -> Generated:
     element = value.type.children[0].type if value.type.kind is Kind.ARRAY else value.type
     if value.type.kind is not Kind.ARRAY or element.kind is not Kind.ROW:
         raise type_error("INLINE takes an array of structs.", span_of(call))
-
-    def field(position: int) -> Callable[[str], str]:
-        return lambda e: f"struct_extract_at({e}, {position})"
-
-    lists = [each(value.sql, field(i)) for i in range(1, len(element.children) + 1)]
-    return Generated([OutputColumn(f.name, f.type) for f in element.children], lists)
+    return fields_of(value)
 
 
 def _stack(call: exp.Expr, context: Context) -> Generated:

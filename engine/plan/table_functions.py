@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import call_name
-from bergsql.engine.plan.casts import coerce, type_text
-from bergsql.engine.plan.context import Context, Cte, OutputColumn, Planner, type_error
+from bergsql.engine.plan.casts import coerce
+from bergsql.engine.plan.context import Context, Cte, OutputColumn, Planner
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
-from bergsql.engine.plan.sql_text import each
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.types import BIGINT, INT, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.generators import Generated
 
 EXPLODERS = (
     "explode",
@@ -66,26 +69,14 @@ def bind_unnest(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[st
     return _as_relation(lists, columns, alias or "EXPR$0", names, node, scope, planner)
 
 
-def _columns_of(bound: Bound, node: exp.Expr, context: Context) -> tuple[list[OutputColumn], list[str]]:
+def _columns_of(bound: Bound, node: exp.Expr, context: Context) -> Generated:
     """The columns of one argument of UNNEST, and the lists of their values."""
-    kind = bound.type.kind
-    if kind is Kind.MAP:
-        key, value = bound.type.children
-        names = ("key", "value") if context.spark else ("KEY", "VALUE")
-        columns = [OutputColumn(names[0], key.type, False), OutputColumn(names[1], value.type)]
-        return columns, [f"map_keys({bound.sql})", f"map_values({bound.sql})"]
-    if kind is not Kind.ARRAY:
-        what = type_text(bound.type, context.flavour)
-        raise type_error(f"Only an array or a map becomes rows, not {what}.", span_of(node))
-    element = bound.type.children[0].type
-    if element.kind is Kind.ROW and not context.spark:
-        lists = [each(bound.sql, _field(i)) for i in range(1, len(element.children) + 1)]
-        return [OutputColumn(f.name, f.type) for f in element.children], lists
-    return [OutputColumn("col" if context.spark else "EXPR$0", element)], [bound.sql]
+    from bergsql.engine.plan.generators import elements, fields_of
 
-
-def _field(position: int) -> Callable[[str], str]:
-    return lambda e: f"struct_extract_at({e}, {position})"
+    rows = bound.type.kind is Kind.ARRAY and bound.type.children[0].type.kind is Kind.ROW
+    if rows and not context.spark:
+        return fields_of(bound)
+    return elements(bound, node, context, ("key", "value", "col") if context.spark else ("KEY", "VALUE", "EXPR$0"))
 
 
 def _as_relation(

@@ -119,18 +119,18 @@ def pattern_sql(pattern: Bound) -> str:
 
 def group_names(pattern: str) -> dict[str, int]:
     """The numbers of the named groups."""
-    bare = re.sub(r"\\Q.*?\\E|\\.|\[[^\]]*\]", "__", pattern)
-    names: dict[str, int] = {}
-    for number, opened in enumerate(re.finditer(r"\((?!\?)|\(\?<([a-zA-Z]\w*)>", bare), start=1):
-        if opened.group(1):
-            names[opened.group(1)] = number
-    return names
+    return {name: number for number, name in enumerate(_groups(pattern), start=1) if name}
 
 
 def group_count(pattern: str) -> int:
     """How many groups a pattern has."""
+    return len(_groups(pattern))
+
+
+def _groups(pattern: str) -> list[str]:
+    """The names of the groups, in the order in which they are opened; empty for one without a name."""
     bare = re.sub(r"\\Q.*?\\E|\\.|\[[^\]]*\]", "__", pattern)
-    return len(re.findall(r"\((?!\?)|\(\?<[a-zA-Z]", bare))
+    return re.findall(r"\((?!\?)|\(\?<([a-zA-Z]\w*)>", bare)
 
 
 def java_replacement(text: str, pattern: str | None = None) -> str:
