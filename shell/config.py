@@ -44,6 +44,12 @@ PROMPT_FIELDS = ("catalog", "database", "dialect")
 """What the prompt's template may name."""
 
 
+def prompt_text(template: str, *values: str) -> str:
+    """The prompt with the values of :data:`PROMPT_FIELDS` in their places."""
+    fields = dict(zip(PROMPT_FIELDS, values, strict=True))
+    return re.sub(r"\{(\w+)\}", lambda m: fields.get(m[1], m[0]), template)
+
+
 class Config(NamedTuple):
     """The configuration file's choices; the command line's go before them."""
 

@@ -13,6 +13,7 @@ from prompt_toolkit.output import ColorDepth
 
 from bergsql.shell import history
 from bergsql.shell.commands import Quit, bare, command_in
+from bergsql.shell.config import prompt_text
 from bergsql.shell.exits import ExitCode
 from bergsql.shell.highlight import STYLE, SqlHighlighter
 from bergsql.shell.interrupt import raise_from_now_on
@@ -76,14 +77,7 @@ class Prompt:
 
     def _message(self) -> StyleAndTextTuples:
         session = self._session
-        names = (
-            ("dialect", session.flavour),
-            ("catalog", session.current_catalog),
-            ("database", session.current_database),
-        )
-        text = self._template
-        for name, value in names:
-            text = text.replace(f"{{{name}}}", value)
+        text = prompt_text(self._template, session.current_catalog, session.current_database, session.flavour)
         return [("class:prompt", text)]
 
     def _flavour(self) -> Flavour:
