@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -48,12 +49,20 @@ def topic_help(asked: str, span: Span) -> str:
     found = (
         [form for form in FORMS if form.name == words]
         or [form for form in FORMS if form.name.startswith(words + " ")]
+        or [form for form in FORMS if any(_is_head(line, words) for line in form.syntax.split("\n"))]
         or [form for form in FORMS if f" {words} " in f" {form.name} "]
     )
     if not found:
         hint = did_you_mean(words, (form.name for form in FORMS)) or "HELP; lists the statements."
         raise BergError(ErrorCode.NOT_FOUND, f"There is no help on '{asked}'.", span=span, hint=hint)
     return "\n".join(map(_topic, found))
+
+
+def _is_head(line: str, words: str) -> bool:
+    """Whether a line of syntax can begin with these words: ``SHOW [FULL] MODULES`` with SHOW MODULES."""
+    head = re.match(r"[A-Z_ \[\]{}|]*", line)
+    known = iter(re.findall(r"[A-Z_]+", head[0] if head else ""))
+    return all(word in known for word in words.split())
 
 
 def _topic(form: Form) -> str:

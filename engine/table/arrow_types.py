@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
@@ -88,7 +88,7 @@ def cast_rows(rows: pa.RecordBatch, wanted: pa.Schema, fields: Sequence[NestedFi
             [column.cast(f.type) for column, f in zip(rows.columns, wanted, strict=True)], schema=wanted
         )
     except pa.ArrowInvalid as e:
-        raise wrong_length(sorted({f.type.length for f in walk(tuple(fields)) if isinstance(f.type, FixedType)})) from e
+        raise wrong_length(walk(tuple(fields))) from e
 
 
 def without_columns(rows: int) -> pa.RecordBatch:
@@ -98,7 +98,7 @@ def without_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
 
 
-def wrong_length(lengths: Sequence[int]) -> BergError:
-    """The error for a value of another length than its column of type ``fixed`` has."""
-    told = ", ".join(map(str, lengths))
-    return BergError(ErrorCode.INVALID, f"A value does not have the length of its column (bytes of the length {told}).")
+def wrong_length(fields: Iterable[NestedField]) -> BergError:
+    """The error for a value of another length than its column has, which is one of those of type ``fixed``."""
+    told = " or ".join(f"'{f.name}' (of {f.type.length} bytes)" for f in fields if isinstance(f.type, FixedType))
+    return BergError(ErrorCode.INVALID, f"A value does not have the length of its column {told}.")

@@ -17,6 +17,7 @@ from bergsql.engine.table.arrow_types import wrong_length
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.table.properties import WriteProperties
 
 INTERIM_CODEC = "lz4_raw"
@@ -38,23 +39,23 @@ class Transcoded:
 
 @dataclass(frozen=True, slots=True)
 class Transcoder:
-    """How the files of a table are to be written again. ``lengths`` are those of ``fixed`` fields, by field id."""
+    """How the files of a table are to be written again. ``fixed`` are the fields of that type, by field id."""
 
     codec: str
     level: int | None
-    lengths: Mapping[int, int]
+    fixed: Mapping[int, NestedField]
 
     @staticmethod
     def needed(schema: Schema, properties: WriteProperties) -> Transcoder | None:
         """What is needed for a table's files; None when DuckDB writes them right."""
-        lengths = {f.field_id: f.type.length for f in walk(schema.fields) if isinstance(f.type, FixedType)}
+        fixed = {f.field_id: f for f in walk(schema.fields) if isinstance(f.type, FixedType)}
         levelled = properties.level is not None and properties.codec != "zstd"
-        if not lengths and not levelled and properties.codec != "brotli":
+        if not fixed and not levelled and properties.codec != "brotli":
             return None
         level = properties.level
         if level is None and properties.codec == "brotli":
             level = _BROTLI_LEVEL
-        return Transcoder(properties.codec, level, lengths)
+        return Transcoder(properties.codec, level, fixed)
 
     def rewrite(self, path: str) -> Transcoded:
         """Write the local file ``path`` again, in its place, a row group at a time."""
@@ -94,16 +95,16 @@ class Transcoder:
         try:
             return rows.cast(wanted)
         except pa.ArrowInvalid as e:
-            raise wrong_length(sorted(set(self.lengths.values()))) from e
+            raise wrong_length(self.fixed.values()) from e
 
     def _fixed(self, field: Any) -> Any:
         """An Arrow field with all ``fixed`` ones in it of their length."""
         import pyarrow as pa
 
-        length = self.lengths.get(int((field.metadata or {}).get(_FIELD_ID, b"-1")))
+        fixed = self.fixed.get(int((field.metadata or {}).get(_FIELD_ID, b"-1")))
         t = field.type
-        if length is not None:
-            t = pa.binary(length)
+        if fixed is not None and isinstance(fixed.type, FixedType):
+            t = pa.binary(fixed.type.length)
         elif pa.types.is_struct(t):
             t = pa.struct([self._fixed(t.field(i)) for i in range(t.num_fields)])
         elif pa.types.is_list(t):

@@ -205,3 +205,20 @@ def test_source_needs_a_name(name: str, berg: Berg) -> None:
     done = berg.run("-e", f"SOURCE {name}")
     assert done.code == 1
     assert f"[ERROR] SOURCE needs the name of a file.\n  line 1, column 8\n  SOURCE {name}\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("SHOW JOBS", "SHOW MODULES: "),
+        ("REMOVE JAR", "SHOW MODULES: "),
+        ("REPLACE TABLE", "CREATE TABLE: "),
+        ("create schema", "CREATE DATABASE: "),
+        ("ALTER FUNCTION", "CREATE FUNCTION: "),
+        ("LATERAL VIEW", "LATERAL VIEW: "),
+    ],
+)
+def test_help_on_a_form_is_that_of_its_family(asked: str, told: str, berg: Berg) -> None:
+    done = berg.run("-e", f"HELP {asked};")
+    assert done.code == 0, done.err
+    assert done.out.startswith(told)

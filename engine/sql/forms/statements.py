@@ -1,41 +1,17 @@
-"""The statements as data: HELP prints from it, ``docs/statements.md`` is written from it, and a test runs each example.
-
-Where the flavours have words of their own, both are in ``syntax``: either may be used in both.
-"""
+"""The statements as data, each family in the order in which it is listed."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from bergsql.engine.sql.forms.model import CATALOG, ROWS, TABLE, Form
 
-
-class Form(NamedTuple):
-    """A family of statements: its name, what it does, its forms (a line each), and statements that show it.
-
-    ``setup`` are statements that the example needs before it.
-    """
-
-    group: str
-    name: str
-    doc: str
-    syntax: str
-    example: str
-    setup: str = ""
-    flavour: str = "flink"
-    """The flavour that the example is run in."""
-
-
-_CATALOG = "CREATE CATALOG lake WITH ('type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='${WAREHOUSE}');"
-_TABLE = "CREATE TABLE visits (id BIGINT, who STRING, at_time TIMESTAMP(6));"
-_ROWS = f"{_TABLE} INSERT INTO visits VALUES (1, 'ann', TIMESTAMP '2024-03-01 10:00:00');"
-
-FORMS: tuple[Form, ...] = (
+STATEMENTS: tuple[Form, ...] = (
     # --- catalogs ---
     Form(
         "catalogs",
         "CREATE CATALOG",
         "Open a catalog of Iceberg tables under a name. It ends with the session, unless there is a --catalog-store.",
         "CREATE CATALOG [IF NOT EXISTS] name [COMMENT 'text'] WITH ('type'='iceberg', 'catalog-type'='hadoop', …)",
-        _CATALOG,
+        CATALOG,
     ),
     Form(
         "catalogs",
@@ -43,7 +19,7 @@ FORMS: tuple[Form, ...] = (
         "Change a catalog's options, which are checked before the old ones go, or its comment.",
         "ALTER CATALOG name {SET ('key'='value', …) | RESET ('key', …) | COMMENT 'text'}",
         "ALTER CATALOG lake SET ('default-database'='sales');",
-        _CATALOG,
+        CATALOG,
     ),
     Form(
         "catalogs",
@@ -51,7 +27,7 @@ FORMS: tuple[Form, ...] = (
         "Forget a catalog; its tables stay.",
         "DROP CATALOG [IF EXISTS] name",
         "DROP CATALOG lake;",
-        _CATALOG,
+        CATALOG,
     ),
     Form(
         "catalogs",
@@ -59,7 +35,7 @@ FORMS: tuple[Form, ...] = (
         "Make a catalog the current one, with its default database.",
         "{USE | SET} CATALOG name",
         "USE CATALOG lake;",
-        _CATALOG,
+        CATALOG,
     ),
     Form(
         "catalogs",
@@ -74,7 +50,7 @@ FORMS: tuple[Form, ...] = (
         "The statement that would make a catalog again, secrets masked.",
         "SHOW CREATE CATALOG name",
         "SHOW CREATE CATALOG lake;",
-        _CATALOG,
+        CATALOG,
     ),
     Form(
         "catalogs",
@@ -82,7 +58,7 @@ FORMS: tuple[Form, ...] = (
         "A catalog's type and comment; with EXTENDED its options, secrets masked.",
         "{DESCRIBE | DESC} CATALOG [EXTENDED] name",
         "DESCRIBE CATALOG EXTENDED lake;",
-        _CATALOG,
+        CATALOG,
     ),
     # --- databases ---
     Form(
@@ -149,9 +125,7 @@ FORMS: tuple[Form, ...] = (
         "CREATE TABLE visits (\n  id BIGINT,\n  who STRING,\n  at_time TIMESTAMP(6)\n) PARTITIONED BY (days(at_time), "
         "bucket(4, id))\nWITH ('format-version'='2');",
     ),
-    Form(
-        "tables", "DROP TABLE", "Remove a table.", "DROP TABLE [IF EXISTS] name [PURGE]", "DROP TABLE visits;", _TABLE
-    ),
+    Form("tables", "DROP TABLE", "Remove a table.", "DROP TABLE [IF EXISTS] name [PURGE]", "DROP TABLE visits;", TABLE),
     Form(
         "tables",
         "ALTER TABLE",
@@ -178,7 +152,7 @@ FORMS: tuple[Form, ...] = (
         "ALTER TABLE visits ADD COLUMN place STRING COMMENT 'where' AFTER id;\n"
         "ALTER TABLE visits RENAME who TO person;\nALTER TABLE visits ADD PARTITION FIELD days(at_time);\n"
         "ALTER TABLE visits WRITE ORDERED BY person, at_time DESC;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -187,7 +161,7 @@ FORMS: tuple[Form, ...] = (
         "SHOW TABLES [{FROM | IN} database] [[NOT] {LIKE | ILIKE} 'pattern']\n"
         "SHOW TABLE EXTENDED [{FROM | IN} database] LIKE 'pattern' [PARTITION (field = value, …)]",
         "SHOW TABLES;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -196,7 +170,7 @@ FORMS: tuple[Form, ...] = (
         "{DESCRIBE | DESC} [TABLE] [EXTENDED | FORMATTED] name [column | PARTITION (field = value, …)] [AS JSON]\n"
         "{DESCRIBE | DESC} [QUERY] query",
         "DESCRIBE EXTENDED visits;\nDESCRIBE visits who;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -204,7 +178,7 @@ FORMS: tuple[Form, ...] = (
         "The columns of a table or view whose names match.",
         "SHOW COLUMNS {FROM | IN} name [{FROM | IN} database] [[NOT] {LIKE | ILIKE} 'pattern']",
         "SHOW COLUMNS IN visits LIKE '%time';",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -221,7 +195,7 @@ FORMS: tuple[Form, ...] = (
         "COMMENT ON {CATALOG | DATABASE | TABLE} name IS {'text' | NULL}\n"
         "COMMENT ON COLUMN table.column IS {'text' | NULL}",
         "COMMENT ON COLUMN visits.who IS 'the first name';",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -229,7 +203,7 @@ FORMS: tuple[Form, ...] = (
         "What a table's metadata counts; nothing is computed. REFRESH and CACHE TABLE succeed, and do nothing.",
         "ANALYZE TABLE name COMPUTE STATISTICS\nREFRESH TABLE name\n{CACHE | UNCACHE} TABLE name\nCLEAR CACHE",
         "ANALYZE TABLE visits COMPUTE STATISTICS;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -237,7 +211,7 @@ FORMS: tuple[Form, ...] = (
         "The statement that would make a table again, secrets masked.",
         "SHOW CREATE TABLE name",
         "SHOW CREATE TABLE visits;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -245,7 +219,7 @@ FORMS: tuple[Form, ...] = (
         "A table's properties, or one of them.",
         "SHOW TBLPROPERTIES name [('key')]",
         "SHOW TBLPROPERTIES visits;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "tables",
@@ -254,7 +228,7 @@ FORMS: tuple[Form, ...] = (
         "REFRESH [TABLE] name\nREPAIR TABLE name\nMSCK REPAIR TABLE name\nCACHE [LAZY] TABLE name\n"
         "UNCACHE TABLE [IF EXISTS] name\nCLEAR CACHE",
         "REFRESH TABLE visits;\nCACHE TABLE visits;\nUNCACHE TABLE visits;\nCLEAR CACHE;",
-        _TABLE,
+        TABLE,
         "spark",
     ),
     # --- views ---
@@ -265,7 +239,7 @@ FORMS: tuple[Form, ...] = (
         "CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(column [COMMENT 'text'], …)]\n"
         "  [COMMENT 'text'] [TBLPROPERTIES ('key'='value', …)] AS query",
         "CREATE TEMPORARY VIEW recent AS SELECT id, who FROM visits WHERE id > 0;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "views",
@@ -274,7 +248,7 @@ FORMS: tuple[Form, ...] = (
         "ALTER VIEW name RENAME TO name\nALTER VIEW name AS query\n"
         "ALTER VIEW name {SET TBLPROPERTIES ('key'='value', …) | UNSET TBLPROPERTIES [IF EXISTS] ('key', …)}",
         "ALTER VIEW recent AS SELECT id, who FROM visits;",
-        f"{_TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
+        f"{TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
     ),
     Form(
         "views",
@@ -282,7 +256,7 @@ FORMS: tuple[Form, ...] = (
         "Forget a view.",
         "DROP [TEMPORARY] VIEW [IF EXISTS] name",
         "DROP VIEW recent;",
-        f"{_TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
+        f"{TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
     ),
     Form(
         "views",
@@ -297,7 +271,7 @@ FORMS: tuple[Form, ...] = (
         "The statement that makes a view again, with the full names of its tables.",
         "SHOW CREATE VIEW name",
         "SHOW CREATE VIEW recent;",
-        f"{_TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
+        f"{TABLE} CREATE VIEW recent AS SELECT id FROM visits;",
     ),
     # --- functions ---
     Form(
@@ -306,7 +280,8 @@ FORMS: tuple[Form, ...] = (
         "Name an expression, or a function in Python whose annotations are SQL types, for the session.",
         "CREATE [OR REPLACE] [TEMPORARY [SYSTEM]] FUNCTION [IF NOT EXISTS] name (parameter type [DEFAULT value], …)\n"
         "  [RETURNS type] [COMMENT 'text'] RETURN expression\n"
-        "CREATE [OR REPLACE] [TEMPORARY [SYSTEM]] FUNCTION [IF NOT EXISTS] name AS 'module.function' LANGUAGE PYTHON",
+        "CREATE [OR REPLACE] [TEMPORARY [SYSTEM]] FUNCTION [IF NOT EXISTS] name AS 'module.function' LANGUAGE PYTHON\n"
+        "ALTER [TEMPORARY [SYSTEM]] FUNCTION [IF EXISTS] name AS 'module.function' LANGUAGE PYTHON",
         "CREATE FUNCTION area(w DOUBLE, h DOUBLE DEFAULT 1) RETURNS DOUBLE RETURN w * h;",
     ),
     Form(
@@ -343,7 +318,7 @@ FORMS: tuple[Form, ...] = (
         "INSERT OVERWRITE name [PARTITION (column [= value], …)] {VALUES (value, …), … | query}",
         "INSERT INTO visits VALUES (1, 'ann', TIMESTAMP '2024-03-01 10:00:00');\n"
         "INSERT INTO visits (id, who) SELECT id + 1, UPPER(who) FROM visits;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "rows",
@@ -352,7 +327,7 @@ FORMS: tuple[Form, ...] = (
         "EXECUTE STATEMENT SET BEGIN INSERT …; … END\nBEGIN STATEMENT SET; INSERT …; … END",
         "EXECUTE STATEMENT SET BEGIN\n"
         "INSERT INTO visits (id) VALUES (1);\nINSERT INTO visits (id, who) VALUES (2, 'bob');\nEND;",
-        _TABLE,
+        TABLE,
     ),
     Form(
         "rows",
@@ -365,7 +340,7 @@ FORMS: tuple[Form, ...] = (
         "  [ORDER BY expression [ASC | DESC] [NULLS {FIRST | LAST}], …] [LIMIT rows] [OFFSET rows]\n"
         "query {UNION | INTERSECT | EXCEPT} [ALL] query\nVALUES (value, …), …",
         "SELECT who, COUNT(*) AS visits FROM visits GROUP BY who ORDER BY visits DESC LIMIT 10;",
-        _ROWS,
+        ROWS,
     ),
     Form(
         "rows",
@@ -375,7 +350,7 @@ FORMS: tuple[Form, ...] = (
         "EXPLAIN {ESTIMATED_COST | CHANGELOG_MODE | JSON_EXECUTION_PLAN | PLAN_ADVICE}, … query\n"
         "EXPLAIN {EXTENDED | FORMATTED | COST | ANALYZE} query",
         "EXPLAIN SELECT * FROM visits WHERE id = 1;\nEXPLAIN EXTENDED SELECT who FROM visits;",
-        _ROWS,
+        ROWS,
     ),
     # --- engine ---
     Form(
@@ -402,4 +377,4 @@ FORMS: tuple[Form, ...] = (
         "RESET 'table.local-time-zone';",
     ),
 )
-"""All that is carried out, in the order in which it is listed."""
+"""All statements that are carried out."""
