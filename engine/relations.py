@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
@@ -75,8 +75,18 @@ class SessionRelations:
                 raise error.at(span) from None
             relation = self.part_of_table(parts, span)
             if relation is None:
+                error.hint = self._nearest_part(parts, span) or error.hint
                 raise error.at(span) from None
             return relation
+
+    def _nearest_part(self, parts: tuple[str, ...], span: Span | None) -> str | None:
+        """A hint on the metadata table that a last part may mean, when what is before it is a table."""
+        base, dollar, suffix = parts[-1].rpartition("$")
+        shorter = (*parts[:-1], base) if dollar else parts[:-1]
+        near = did_you_mean(suffix or parts[-1], METADATA_TABLES)
+        if not near or not shorter or self.part_of_table((*shorter, "snapshots"), span) is None:
+            return None
+        return near
 
     def _view(self, found: Found, view: View, span: Span | None) -> ViewRelation:
         from bergsql.engine.definitions import ViewStandpoint
