@@ -35,21 +35,23 @@ _NUMBER = _pattern(
 TRUE_WORDS = ("t", "true", "y", "yes", "1")
 FALSE_WORDS = ("f", "false", "n", "no", "0")
 _TRUE, _FALSE = (_pattern(f"(?i:{'|'.join(words)})") for words in (TRUE_WORDS, FALSE_WORDS))
+_ZONELESS = r"""'^\s*\S+[ T]\d{1,2}(?::\d{1,2})*(?:\.\d*)?\s*$'"""
+"""A day and a time with no zone behind."""
 _YEAR, _MONTH = _pattern("([0-9]{4,7})"), _pattern("([0-9]{4,7}-[0-9]{1,2})")
 _DAY = _pattern("[+]?(-?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2})(?:[ T].*)?")
 _STAMP = _pattern("[+]?(-?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*?)?)")
 _TIME = _pattern(r"([0-9]{1,2}(?::[0-9]{1,2})?(?::[0-9]{1,2}(?:\.[0-9]+)?)?)")
 
 
-def from_text(sql: str, to: DataType, *, strict: bool) -> str | None:
+def from_text(sql: str, to: DataType, session_zone: str, *, strict: bool) -> str | None:
     """Text read as ``to``. What does not read is NULL, or an error when ``strict``."""
-    read = _reader(sql, to)
+    read = _reader(sql, to, session_zone)
     if read is None or not strict or to.kind in BINARIES:
         return read
     return let(
         sql,
         lambda x: (
-            f"coalesce({_reader(x, to)}, CASE WHEN {x} IS NOT NULL THEN "
+            f"coalesce({_reader(x, to, session_zone)}, CASE WHEN {x} IS NOT NULL THEN "
             f"{failure(f'%s cannot be cast to {target_name(to)}.', quoted_text(x))} END)"
         ),
     )
@@ -65,7 +67,7 @@ def quoted_text(sql: str) -> str:
     return f"'''' || {sql} || ''''"
 
 
-def _reader(sql: str, to: DataType) -> str | None:
+def _reader(sql: str, to: DataType, session_zone: str) -> str | None:
     """SQL that reads the text, NULL where it does not read. DuckDB's own casts read more: ``1_000``, ``1e3`` …"""
     kind = to.kind
     if kind in INTEGERS:
@@ -92,7 +94,10 @@ def _reader(sql: str, to: DataType) -> str | None:
         from bergsql.engine.plan.casts import cut_fraction
 
         whole = DataType(kind, 9 if to.holds_nanoseconds else 6)
-        read = let(sql, lambda x: f"TRY_CAST({_whole_day(x, _STAMP)} AS {duckdb_name(to)})")
+        read = let(
+            sql,
+            lambda x: _first_of_two(f"TRY_CAST({_whole_day(x, _STAMP)} AS {duckdb_name(to)})", x, to, session_zone),
+        )
         return cut_fraction(read, whole, to)
     if kind is Kind.TIME:
         return f"TRY_CAST(regexp_extract({sql}, {_TIME}, 1) AS {duckdb_name(to)})"
@@ -101,6 +106,15 @@ def _reader(sql: str, to: DataType) -> str | None:
     if kind is Kind.UUID:
         return f"TRY_CAST({sql} AS UUID)"
     return None
+
+
+def _first_of_two(at: str, text: str, to: DataType, session_zone: str) -> str:
+    """The instant that a text was read as; of the two at which a clock that was set back shows it, the first."""
+    if to.kind is Kind.TIMESTAMP or to.holds_nanoseconds:
+        return at
+    from bergsql.engine.plan.zones import first_shown
+
+    return first_shown(at, session_zone, f"regexp_matches({text}, {_ZONELESS})")
 
 
 def _whole_day(x: str, pattern: str) -> str:

@@ -123,7 +123,7 @@ def _convert(
     if to.kind in TEXTS:
         return cast_text.to_text(sql, source, to, context)
     if source.kind in TEXTS:
-        return cast_text.from_text(sql, to, strict=strict)
+        return cast_text.from_text(sql, to, context.planner.relations.time_zone, strict=strict)
     if to.kind in INTEGERS:
         return _to_integer(sql, source.kind, to.kind, context, safe=safe, volatile=volatile)
     if to.kind in FLOATS:
@@ -258,7 +258,12 @@ def _to_time(sql: str, source: DataType, to: DataType, context: Context) -> str 
             local = f"CAST({sql} AS TIMESTAMP)" if source.kind is Kind.TIMESTAMP_LTZ else sql
             return f"CAST({local} AS {name})"
         alike = source.kind is to.kind and source.holds_nanoseconds == to.holds_nanoseconds
-        return cut_fraction(sql if alike else f"CAST({sql} AS {name})", source, to)
+        other = sql if alike else f"CAST({sql} AS {name})"
+        if source.kind is Kind.TIMESTAMP and to.kind is Kind.TIMESTAMP_LTZ and not to.holds_nanoseconds:
+            from bergsql.engine.plan.zones import first_shown
+
+            other = first_shown(other, context.planner.relations.time_zone)
+        return cut_fraction(other, source, to)
     if source.kind is Kind.TIME and to.kind is Kind.TIME:
         return f"CAST({sql} AS {name})"
     if source.kind is Kind.TIME and to.kind in STAMPS and not context.spark:

@@ -46,6 +46,10 @@ def _moved(symbol: str, a: Bound, b: Bound, context: Context) -> Bound:
     sql = f"({a.sql} {symbol} {b.sql})"
     if a.type.kind is Kind.TIME:
         return Bound.of(sql, a.type, text, a, b)
+    if a.type.kind is Kind.TIMESTAMP_LTZ and b.type.kind is Kind.INTERVAL_YEAR_MONTH:
+        from bergsql.engine.plan.zones import moved
+
+        sql = moved(a.sql, f"{symbol} {b.sql}", context.planner.relations.time_zone)
     if a.type.kind is not Kind.DATE:
         return Bound.of(sql, _with_fraction(a.type, b.type), text, a, b)
     # DuckDB makes a TIMESTAMP of it.

@@ -97,5 +97,43 @@ def _first(x: str, at: str, shown: Callable[[str], str]) -> str:
     return f"CASE WHEN {shown(before)} = {x} THEN {before} ELSE {at} END"
 
 
+def first_shown(at: str, session_zone: str, condition: str = "TRUE") -> str:
+    """Of the two instants at which the session's clock shows the same, the first; ``at`` may be the second.
+
+    ``condition`` is SQL: where it does not hold, ``at`` is kept.
+    """
+    if fixed_offset(session_zone) is not None:
+        return at
+
+    def made(x: str) -> str:
+        before = f"({x} - to_hours(1))"
+        twice = f"CAST({before} AS TIMESTAMP) = CAST({x} AS TIMESTAMP)"
+        return f"CASE WHEN {twice} AND {condition} THEN {before} ELSE {x} END"
+
+    return let(at, made)
+
+
+def moved(at: str, by: str, session_zone: str) -> str:
+    """An instant moved by months or days on the session's clock (``by``: an operator and an interval).
+
+    Where the clock shows what it comes to twice, the offset from UTC stays as it was, if it can, as in Java.
+    """
+    if fixed_offset(session_zone) is not None:
+        return f"({at} {by})"
+
+    def made(x: str) -> str:
+        to = f"({x} {by})"
+        before = f"({to} - to_hours(1))"
+        twice = f"CAST({before} AS TIMESTAMP) = CAST({to} AS TIMESTAMP)"
+        same = f"{_offset_at(before)} = {_offset_at(x)}"
+        return f"CASE WHEN {twice} AND {same} THEN {before} ELSE {to} END"
+
+    return let(at, made)
+
+
+def _offset_at(at: str) -> str:
+    return f"(epoch_us(CAST({at} AS TIMESTAMP)) - epoch_us({at}))"
+
+
 def _micros(offset: timedelta) -> str:
     return f"to_microseconds({offset // timedelta(microseconds=1)})"

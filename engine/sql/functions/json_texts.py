@@ -223,7 +223,7 @@ def value_of(sql: str, type_: DataType, context: Context) -> str:
                 f"{identifier(f.name)} := {value_of(_member(x, f.name), f.type, context)}" for f in type_.children
             )
             return f"CASE WHEN {what} = 'OBJECT' THEN struct_pack({parts}) END"
-        read = from_text(text, type_, strict=False)
+        read = from_text(text, type_, context.planner.relations.time_zone, strict=False)
         if read is None:
             raise not_supported(f"FROM_JSON of the type {name}")
         return f"CASE WHEN {what} = 'VARCHAR' THEN {read} END"

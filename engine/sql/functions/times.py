@@ -194,6 +194,10 @@ def _timestampadd(node: exp.Expr, context: Context) -> Bound:
     if value.type.kind is Kind.DATE:
         value = coerce(value, STAMP6, context)
     moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
+    if value.type.kind is Kind.TIMESTAMP_LTZ and unit in ("year", "quarter", "month", "week", "day"):
+        from bergsql.engine.plan.zones import moved as moved_by
+
+        moved = moved_by(value.sql, f"+ {number} * INTERVAL 1 {unit}", context.planner.relations.time_zone)
     return Bound.of(moved, value.type, text, amount, value)
 
 
