@@ -207,7 +207,10 @@ def _bind_around(node: exp.Expr, context: Context, over: exp.Expr | None, around
                 extra = []
             else:
                 key, around.within = order_key(ordered[0], replace(inner, inside_aggregate=True))
-                if around.within.endswith(" ASC NULLS FIRST"):
+                if call_name(at.this).lower() == "mode":  # of several that are as frequent, the first in this order
+                    around.order = [key]
+                    around.within = around.within.removesuffix(" ASC NULLS FIRST").removesuffix(" NULLS LAST")
+                elif around.within.endswith(" ASC NULLS FIRST"):
                     around.within = around.within.removesuffix(" ASC NULLS FIRST")
                 else:  # the fraction counts from the other end
                     around.within = around.within.removesuffix(" NULLS LAST")

@@ -268,6 +268,20 @@ def _grouping_id(call: Call, arguments: list[Bound], context: Context) -> str:
     return f"CAST(GROUPING({', '.join(keys)}) AS BIGINT)"
 
 
+def _mode(call: Call, arguments: list[Bound], context: Context) -> str:
+    """The most frequent value; of several that are, with TRUE behind, the least."""
+    value = arguments[0]
+    told = arguments[1].constant if len(arguments) > 1 else False
+    if not isinstance(told, bool):
+        raise BergError(ErrorCode.INVALID, "The second argument of MODE, whether the least counts, is TRUE or FALSE.")
+    if not told:
+        return call("mode", value.sql)
+    from bergsql.engine.plan.sql_text import let
+
+    # DuckDB has no order within a window's function: the values are counted in their order.
+    return let(call("list", value.sql), lambda x: f"list_mode(list_sort({x}))")
+
+
 def _group_id(call: Call, arguments: list[Bound], context: Context) -> str:
     """Which one of several equal grouping sets a row is of: 0 where all differ."""
     if not context.group_keys:
@@ -326,7 +340,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("any_value", "f", "a", 0, "any_value"),
     Aggregate("max_by", "s", "aa", 0, "arg_max_null"),
     Aggregate("min_by", "s", "aa", 0, "arg_min_null"),
-    Aggregate("mode", "s", "a", 0, "mode"),
+    Aggregate("mode", "s", "ab?", 0, _mode),
     Aggregate("percentile_disc", "s", "da", _quantile_disc_type, _quantile_disc),
     Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _approx_percentile),
     Aggregate("approx_count_distinct", "fs", "ad?", BIGINT, _distinct),

@@ -20,7 +20,8 @@ _UNSIGNED = 1 << 64
 
 
 def _shifted_type(arguments: Sequence[Bound]) -> DataType:
-    return BIGINT if arguments[0].type.kind is Kind.BIGINT else INT
+    value = arguments[0]
+    return BIGINT if value.type.kind is Kind.BIGINT and not value.is_null else INT
 
 
 def _shiftleft(arguments: list[Bound], context: Context) -> str:
