@@ -123,7 +123,8 @@ def _json_tuple(call: exp.Expr, context: Context) -> Generated:
     document, *names = [coerce(bind(e, context), STRING, context, e) for e in call.expressions]
 
     def value(name: Bound) -> str:
-        path = f"""'$."' || replace({name.sql}, '"', '\\"') || '"'"""
+        quoted = f"""'$."' || replace({name.sql}, '"', '\\"') || '"'"""
+        path = f"CASE WHEN {name.sql} = '' THEN '/' ELSE {quoted} END"  # DuckDB's '$.""' is none
         read = let(document.sql, lambda d: f"CASE WHEN json_valid({d}) THEN json_extract_string({d}, {path}) END")
         return f"[{read}]"
 

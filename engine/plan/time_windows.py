@@ -194,10 +194,10 @@ def bind_spark_windows(node: exp.Expr, scope: Scope, context: Context) -> tuple[
     if other is not None:
         message = "A query has one window of time only."
         raise BergError(ErrorCode.INVALID, message, span=name_span(other))
-    time, *lengths = first.expressions
-    if not 1 <= len(lengths) <= 3:
+    if not 2 <= len(first.expressions) <= 4:
         message = f"WINDOW takes 2 to 4 arguments, not {len(first.expressions)}."
         raise BergError(ErrorCode.ARITY, message, span=name_span(first))
+    time, *lengths = first.expressions
     inner = Context(context.planner, scope, "GROUP BY", context.ctes, aggregates_allowed=False, windows_allowed=False)
     bound = bind(time, inner)
     if bound.type.kind not in STAMPS:

@@ -22,7 +22,7 @@ from tests.support.planning import FLINK, SPARK, ask
 EXTENSIONS = ("system.",)
 EXAMPLES = {
     "t": "'abc'", "i": "1", "l": "1", "d": "1.5", "b": "TRUE", "x": "X'41'", "n": "1", "N": "1", "I": "1", "D": "DATE '2024-02-03'",
-    "S": "TIMESTAMP '2024-02-03 04:05:06'", "a": "1", "c": "1", "o": "'abc'", "h": "1", "A": "array(1, 2)",
+    "S": "TIMESTAMP '2024-02-03 04:05:06'", "T": "TIME '04:05:06'", "a": "1", "c": "1", "o": "'abc'", "h": "1", "A": "array(1, 2)",
     "C": "array(1, 2)", "M": "map('a', 1)", "z": "array(1, 2)",
 }  # fmt: skip
 CALLS = dict(
