@@ -47,8 +47,8 @@ def test_aggregates() -> None:
 
 
 REFUSED = [
-    ("RAND_INTEGER(5, 10)", ErrorCode.UNSUPPORTED, "RAND_INTEGER with a seed"),
-    ("randn(5)", ErrorCode.UNSUPPORTED, "RANDN with a seed"),
+    ("RAND_INTEGER(x, 10)", ErrorCode.UNSUPPORTED, "RAND_INTEGER with a seed"),
+    ("randn(x)", ErrorCode.UNSUPPORTED, "RANDN with a seed"),
     ("negative('a')", ErrorCode.TYPE, "NEGATIVE takes a number"),
     ("bit_count(1.5)", ErrorCode.TYPE, "BIT_COUNT takes a whole number"),
     ("FLOOR(1.5, x)", ErrorCode.UNSUPPORTED, "digits that is not a literal"),

@@ -31,7 +31,8 @@ def literal_pattern(bound: Bound) -> str:
     :raises BergError: UNSUPPORTED where it is not a literal: its SQL is made while the query is planned.
     """
     if not isinstance(bound.constant, str):
-        raise not_supported("A date pattern that is not a literal")
+        hint = "It is translated before a row is seen. CASE p WHEN 'yyyy' THEN … chooses among several."
+        raise not_supported("A date pattern that is not a literal", None, hint)
     return bound.constant
 
 
