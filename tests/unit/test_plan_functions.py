@@ -62,7 +62,7 @@ REFUSED = [
     ("sum(x) IGNORE NULLS", ErrorCode.INVALID, "SUM does not take IGNORE NULLS"),
     ("row_number() IGNORE NULLS OVER (ORDER BY o)", ErrorCode.INVALID, "ROW_NUMBER does not take IGNORE NULLS"),
     ("sort_array(array(2, 1), x > 5)", ErrorCode.INVALID, "The order of SORT_ARRAY is TRUE or FALSE"),
-    ("rand(i)", ErrorCode.UNSUPPORTED, "RAND with a seed"),
+    ("rand(x)", ErrorCode.UNSUPPORTED, "RAND with a seed"),
     ("date_part(CAST(x AS STRING), current_date())", ErrorCode.INVALID, "The unit must be a literal"),
 ]
 
