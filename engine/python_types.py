@@ -33,6 +33,8 @@ class Signature(NamedTuple):
     parameters: tuple[DataType, ...]
     names: tuple[str, ...]
     result: DataType
+    required: int
+    """How many parameters have no default; the others may be left out of a call."""
 
 
 def signature_of(function: Callable[..., Any]) -> Signature:
@@ -58,6 +60,7 @@ def signature_of(function: Callable[..., Any]) -> Signature:
         tuple(_sql_type(hints[p.name], f"parameter '{p.name}'") for p in parameters),
         tuple(p.name for p in parameters),
         _sql_type(hints["return"], "result"),
+        sum(p.default is p.empty for p in parameters),
     )
 
 

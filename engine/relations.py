@@ -118,7 +118,7 @@ class SessionRelations:
         function = found[1]
         if isinstance(function, PythonFunction):
             signature = function.signature
-            return python_call(function.name, function.sql_name, signature.parameters, signature.result)
+            return python_call(function.name, function.sql_name, signature)
         inside = ViewStandpoint(self._session, function, temporary=function.temporary)
         return sql_call(function.name, function.statement, SessionRelations(inside, self._reading))
 

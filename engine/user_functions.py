@@ -62,10 +62,10 @@ def python_function(session: Session, statement: CreateFunction, name: str) -> P
     except BergError as error:
         error.message = f"The Python function {place}: {error.message}"
         raise error.at(span) from None
-    _require_numpy(span)
+    require_numpy(span)
     sql_name = f"berg_function_{session.next_function_number()}"
-    types = [duckdb_name(t) for t in signature.parameters] or ["INTEGER"]
-    struct = "STRUCT(" + ", ".join(f"{identifier(f'a{i}')} {t}" for i, t in enumerate(types)) + ")"
+    members = "".join(f"{identifier(f'a{i}')} {duckdb_name(t)}, " for i, t in enumerate(signature.parameters))
+    struct = f"STRUCT({members}given INTEGER)"
     called = row_wise(name, function, signature)
     session.duck.add_function(sql_name, called, struct, duckdb_name(signature.result))
     return PythonFunction(name, place, signature, sql_name, statement.temporary, inspect.getdoc(function))
@@ -104,23 +104,28 @@ def _imported(place: str, span: Span | None) -> Callable[..., Any]:
     return function
 
 
-def _require_numpy(span: Span | None) -> None:
-    from importlib.util import find_spec
+def require_numpy(span: Span | None) -> None:
+    """Refuse functions in Python where DuckDB could not call them."""
+    from importlib import import_module
 
-    if find_spec("numpy") is None:
+    try:
+        import_module("numpy")
+    except ImportError:
         raise BergError(
             ErrorCode.INVALID,
             "DuckDB needs NumPy to call functions in Python, and it is not installed.",
             span=span,
             hint="pip install 'bergsql[python]' brings it.",
-        )
+        ) from None
 
 
 def row_wise(name: str, function: Callable[..., Any], signature: Signature) -> Callable[[Any], Any]:
-    """What DuckDB calls with an array of structs of arguments: the function for each row, NULL being None."""
+    """What DuckDB calls with an array of structs of arguments: the function for each row, NULL being None.
+
+    ``given`` in the struct is how many arguments the call has: the rest are left to the function's defaults.
+    """
     from bergsql.engine.python_types import arrow_type
 
-    count = len(signature.parameters)
     result = arrow_type(signature.result)
 
     def call(arguments: Any) -> Any:
@@ -129,7 +134,7 @@ def row_wise(name: str, function: Callable[..., Any], signature: Signature) -> C
         values = []
         for row in arguments.to_pylist():
             try:
-                values.append(function(*(row[f"a{i}"] for i in range(count))))
+                values.append(function(*(row[f"a{i}"] for i in range(row["given"]))))
             except Exception as error:
                 raise ValueError(f"{FUNCTION_FAILURE} {name}: {type(error).__name__}: {error}") from error
         try:

@@ -43,10 +43,12 @@ def explain(session: Session, statement: st.Explain) -> Result:
     inner = statement.statement
     members = inner.inserts if isinstance(inner, st.StatementSet) else (inner,)
     lines: list[str] = []
-    for member in members:
+    for number, member in enumerate(members, 1):
         try:
             told = _lines(session, member, details)
         except BergError as error:
+            if len(members) > 1:
+                error.message = f"INSERT {number} of {len(members)} of the statement set: {error.message}"
             raise error.at(statement.span) from None
         lines += ["", *told] if lines else told
     title = "plan" if session.flavour is Flavour.SPARK else "result"

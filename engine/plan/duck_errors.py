@@ -175,11 +175,15 @@ def _find_operation(message: str, plan: QueryPlan | None) -> Span | None:
 
     found: list[exp.Expr] = []
     cast_to = re.search(r" (?:cast to|fit into) ([A-Z]+)", message)
+    called = re.match(r"Function (\S+) failed: ", message)
     for node in plan.query.ast.walk():
         if DIVISION_BY_ZERO in message:
             if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
                 found.append(node.expression)
             elif isinstance(node, exp.Anonymous) and str(node.this).lower() in ("mod", "pmod"):
+                found.append(node)
+        elif called:
+            if isinstance(node, exp.Anonymous) and str(node.this).casefold() == called[1].rpartition(".")[2].casefold():
                 found.append(node)
         elif "subquery that is a value" in message:
             if isinstance(node, exp.Subquery) and not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):

@@ -17,24 +17,37 @@ from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.plan.store_assignment import can_assign
 from bergsql.engine.sql.functions.model import Special
-from bergsql.engine.sql.type_names import flink_name, spark_name
+from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.python_types import Signature
     from bergsql.engine.sql.statements.functions import CreateFunction
     from bergsql.engine.sql.types import DataType
 
 
-def python_call(name: str, sql_name: str, parameters: Sequence[DataType], result: DataType) -> Special:
-    """A function of DuckDB's that takes a struct of the arguments. It is called for each row, in no order."""
+def python_call(name: str, sql_name: str, signature: Signature) -> Special:
+    """A function of DuckDB's that takes a struct of the arguments. It is called for each row, in no order.
+
+    The struct holds how many arguments are given too: those behind them take their defaults in Python.
+    """
+    parameters = signature.parameters
 
     def bind_it(node: exp.Expr, context: Context) -> Bound:
-        bound = _arguments(node, name, parameters, len(parameters), context)
-        members = ", ".join(f"a{i} := {b.sql}" for i, b in enumerate(bound)) or "a0 := 0"
+        bound = _arguments(node, name, parameters, signature.required, context)
+        left_out = [f"CAST(NULL AS {duckdb_name(type_)})" for type_ in parameters[len(bound) :]]
+        members = "".join(f"a{i} := {sql}, " for i, sql in enumerate([*(b.sql for b in bound), *left_out]))
         text = call_text(name, [b.text for b in bound])
-        return Bound.of(f"{sql_name}(struct_pack({members}))", result, text, *bound, nullable=True, volatile=True)
+        return Bound.of(
+            f"{sql_name}(struct_pack({members}given := {len(bound)}))",
+            signature.result,
+            text,
+            *bound,
+            nullable=True,
+            volatile=True,
+        )
 
     return Special(name, "fs", bind_it)
 

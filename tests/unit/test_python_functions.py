@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
-from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pytest
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.python_types import arrow_type, signature_of
 from bergsql.engine.sql.type_names import flink_name
-from bergsql.engine.user_functions import row_wise
+from bergsql.engine.user_functions import require_numpy, row_wise
 from tests.support.berg import Berg
 
 MODULE = '''
@@ -34,6 +34,9 @@ def bad(a: int) -> int:
 
 def wrong(a: int) -> int:
     return "x"
+
+def scaled(a: int, by: int = 10, plus: int = 0) -> int:
+    return a * by + plus
 '''
 
 
@@ -93,7 +96,7 @@ def test_what_sql_has_no_type_for_is_refused_with_a_hint(function: Callable[...,
 
 def called(function: Callable[..., Any], *rows: tuple[object, ...]) -> list[object]:
     """What DuckDB would get for rows of arguments."""
-    arguments = pa.array([{f"a{i}": value for i, value in enumerate(row)} for row in rows])
+    arguments = pa.array([{f"a{i}": value for i, value in enumerate(row)} | {"given": len(row)} for row in rows])
     result: list[object] = row_wise("f", function, signature_of(function))(arguments).to_pylist()
     return result
 
@@ -123,31 +126,53 @@ def test_what_it_raises_and_a_result_of_another_type_are_told() -> None:
         called(overflows, (1,))
 
 
-def test_in_sql(berg: Berg) -> None:
-    """DuckDB calls functions in Python only where NumPy is installed: elsewhere that is said when one is made."""
+def with_module(berg: Berg) -> Berg:
+    """A bergsql that finds the module ``shop``."""
     module = berg.home / "modules"
     module.mkdir()
     (module / "shop.py").write_text(MODULE, encoding="utf-8")
     path = ":".join(p for p in (str(module), os.environ.get("PYTHONPATH")) if p)
-    berg = replace(berg, environment={"PYTHONPATH": path})
+    return replace(berg, environment={"PYTHONPATH": path})
+
+
+MAKE = "CREATE TEMPORARY FUNCTION {0} LANGUAGE PYTHON AS 'shop.{0}';"
+
+
+def test_in_sql(berg: Berg) -> None:
+    berg = with_module(berg)
     make = "CREATE FUNCTION plus AS 'shop.plus' LANGUAGE PYTHON;"
     done = berg.run(
         "--format", "csv", "-e", f"{make} SELECT plus(1, 2) AS n, plus(n, 1) AS m FROM (VALUES (5)) AS t(n)"
     )
-    if find_spec("numpy") is None:
-        assert done.code == 1
-        assert "needs NumPy" in done.err
-        assert "bergsql[python]" in done.err
-        return
     assert done.out.splitlines() == ["n,m", "3,6"], done.err
-    make = "CREATE TEMPORARY FUNCTION {0} LANGUAGE PYTHON AS 'shop.{0}';"
-    script = make.format("hello") + " SELECT hello(x) AS h FROM (VALUES ('x'), (CAST(NULL AS STRING))) AS t(x);"
+    script = MAKE.format("hello") + " SELECT hello(x) AS h FROM (VALUES ('x'), (CAST(NULL AS STRING))) AS t(x);"
     assert berg.run("--format", "csv", "-e", script).out.splitlines() == ["h", "hello x", "nobody"]
-    done = berg.run("-e", make.format("bad") + " SELECT bad(7)")
+    assert "which is not BIGINT" in berg.run("-e", MAKE.format("wrong") + " SELECT wrong(7)").err
+
+
+def test_what_it_raises_is_told_at_the_call(berg: Berg) -> None:
+    done = with_module(berg).run("-e", MAKE.format("bad"), "-e", "SELECT 1, bad(7) FROM (VALUES (1)) AS t(a)")
     assert done.code == 1
     assert "Function bad failed: ValueError: no 7." in done.err
+    assert "line 1, column 11" in done.err
     assert "Traceback" not in done.err
-    assert "which is not BIGINT" in berg.run("-e", make.format("wrong") + " SELECT wrong(7)").err
+
+
+def test_parameters_with_defaults_may_be_left_out(berg: Berg) -> None:
+    berg = with_module(berg)
+    script = MAKE.format("scaled") + " SELECT scaled(2) AS a, scaled(2, 3) AS b, scaled(2, 3, CAST(1 AS BIGINT)) AS c;"
+    done = berg.run("--format", "csv", "-e", script)
+    assert done.out.splitlines() == ["a,b,c", "20,6,7"], done.err
+    assert "takes 1 to 3 arguments, not 0" in berg.run("-e", MAKE.format("scaled") + " SELECT scaled()").err
+
+
+def test_without_numpy_it_is_said_when_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB calls functions in Python only where NumPy is installed."""
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(BergError, match="needs NumPy") as raised:
+        require_numpy(None)
+    assert raised.value.hint is not None
+    assert "bergsql[python]" in raised.value.hint
 
 
 def test_a_safe_session_has_none(berg: Berg) -> None:
