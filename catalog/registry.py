@@ -102,10 +102,10 @@ def _flink_kind(options: Mapping[str, str]) -> str:
     given = options.get("type")
     if given is None:
         raise _lack("A catalog", "type", options, "Write 'type'='iceberg'.")
-    if given in ("hive", "jdbc", "paimon", "delta-catalog", "hudi"):
+    if given in ("hive", "jdbc"):
         raise not_supported(f"The catalog type '{given}'", hint="Write 'type'='iceberg'.")
     if given != "iceberg":
-        hint = did_you_mean(given, ["iceberg", "generic_in_memory"]) or "Write 'type'='iceberg'."
+        hint = did_you_mean(given, ["iceberg", "generic_in_memory"]) or "Tables are Iceberg's: write 'type'='iceberg'."
         raise BergError(ErrorCode.OPTION, f"There is no catalog type '{given}'.", hint=hint)
     return _kind_of(options, options.get("catalog-type"), "catalog-type")
 

@@ -120,7 +120,12 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
     if connector is not None:
         return _keep_definition(session, statement, name, connector)
     if statement.provider is not None and statement.provider.casefold() != "iceberg":
-        raise not_supported(f"USING {statement.provider}", statement.name.span, "Tables are made USING iceberg.")
+        raise BergError(
+            ErrorCode.INVALID,
+            f"No table is made USING {statement.provider}: tables here are Iceberg's.",
+            span=statement.name.span,
+            hint="USING iceberg makes one; 'write.format.default' among its properties says the format of its files.",
+        )
     properties, spans = options_of(statement.properties)
     if statement.flavour is Flavour.SPARK:
         properties = {k: v for k, v in properties.items() if k not in _SHOWN_BY_SPARK}

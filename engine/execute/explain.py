@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.secrets import mask_text
 from bergsql.engine.duck import duckdb, set_variables
 from bergsql.engine.names import named_table
@@ -86,7 +86,9 @@ def _explained(session: Session, inner: st.Statement) -> _Explained:
         plan = plan_query(inner.query, SessionRelations(session))
         return _Explained(plan, f"{inner.mode.capitalize()} {named_table(session, inner.name)}")
     if isinstance(inner, st.Unsupported):
-        raise not_supported(inner.form, inner.span, inner.hint)
+        from bergsql.engine.execute.unsupported import refusal
+
+        raise refusal(inner)
     raise BergError(ErrorCode.INVALID, "EXPLAIN shows the plan of a query, an INSERT or a CREATE TABLE … AS.")
 
 

@@ -32,9 +32,14 @@ OUTSIDE: dict[str, str] = {
 
 
 def refuse(_session: Session, statement: Unsupported) -> Result:
-    """Always fails: the form is for a later version, or outside of what bergsql is for."""
+    """Always fails."""
+    raise refusal(statement)
+
+
+def refusal(statement: Unsupported) -> BergError:
+    """That the form is for a later version, or outside of what bergsql is for."""
     reason = next((OUTSIDE[word] for word in statement.form.split() if word in OUTSIDE), None)
     if reason is None:
-        raise not_supported(statement.form, statement.span, statement.hint)
+        return not_supported(statement.form, statement.span, statement.hint)
     message = f"{statement.form} is not a part of bergsql: {reason}."
-    raise BergError(ErrorCode.INVALID, message, span=statement.span, hint=statement.hint)
+    return BergError(ErrorCode.INVALID, message, span=statement.span, hint=statement.hint)
