@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import at_least, each, failure, let, let_all
-from bergsql.engine.sql.functions.collections import MOST_ELEMENTS, array_of, element_of
+from bergsql.engine.sql.functions.collections import MOST_ELEMENTS, array_of, element_of, searching
+from bergsql.engine.sql.functions.element_types import element_of_one_type, of_two_arrays
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name
@@ -24,15 +25,17 @@ def with_all(values: list[Bound], sql: str) -> str:
     return f"CASE WHEN {tests} THEN {sql} END"
 
 
-def once(array: str) -> str:
+def once(array: str, search: Callable[[str], str] = lambda a: f"list_position({a}, e)") -> str:
     """Each element of an array once, the first of its kind, in order."""
-    return let(array, lambda a: f"list_filter({a}, lambda e, i: list_position({a}, e) = i)")
+    return let(array, lambda a: f"list_filter({a}, lambda e, i: {search(a)} = i)")
 
 
 def _except(arguments: list[Bound], context: Context) -> str:
+    search = searching(arguments[0], context)
+
     def made(both: list[str]) -> str:
         a, b = both
-        rest = f"list_filter({a}, lambda e, i: coalesce(list_position({b}, e), 0) = 0 AND list_position({a}, e) = i)"
+        rest = f"list_filter({a}, lambda e, i: coalesce({search(b)}, 0) = 0 AND {search(a)} = i)"
         return f"CASE WHEN {b} IS NOT NULL THEN {rest} END"
 
     return let_all([a.sql for a in arguments], made)
@@ -40,7 +43,7 @@ def _except(arguments: list[Bound], context: Context) -> str:
 
 def _union(arguments: list[Bound], context: Context) -> str:
     a, b = (x.sql for x in arguments)
-    return with_all(arguments, once(f"list_concat({a}, {b})"))
+    return with_all(arguments, once(f"list_concat({a}, {b})", searching(arguments[0], context)))
 
 
 def _overlap(arguments: list[Bound], context: Context) -> str:
@@ -81,10 +84,7 @@ def _insert(arguments: list[Bound], context: Context) -> Bound:
     from bergsql.engine.plan.casts import coerce
 
     array, place, value = arguments
-    element = element_of(array)
-    common = context.common_type(element, value.type)
-    if common is None:
-        raise BergError(ErrorCode.TYPE, "ARRAY_INSERT takes an element of the array's type.")
+    common = element_of_one_type("ARRAY_INSERT", array, value.type, context)
     type_ = array_of(common)
     null = f"CAST(NULL AS {duckdb_name(common)})"
     wrong = failure("The place of ARRAY_INSERT is not 0: elements are counted from 1.")
@@ -196,9 +196,11 @@ def _element(arguments: Sequence[Bound]) -> DataType:
 
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("array_compact", "s", "A", 0, "list_filter({0}, lambda e: e IS NOT NULL)"),
-    Scalar("array_except", "fs", "CC", 0, _except),
-    Scalar("array_union", "fs", "CC", 0, _union),
-    Scalar("arrays_overlap", "s", "CC", BOOLEAN, _overlap),
+    Scalar("array_except", "s", "AA", 0, of_two_arrays("ARRAY_EXCEPT", _except)),
+    Scalar("array_except", "f", "CC", 0, _except),
+    Scalar("array_union", "s", "AA", 0, of_two_arrays("ARRAY_UNION", _union)),
+    Scalar("array_union", "f", "CC", 0, _union),
+    Scalar("arrays_overlap", "s", "AA", BOOLEAN, of_two_arrays("ARRAYS_OVERLAP", _overlap, BOOLEAN)),
     Scalar("arrays_zip", "s", "A+", 0, _zip),
     Scalar("array_insert", "s", "Aia", 0, _insert),
     Scalar("array_repeat", "s", "ai", 0, _repeat),

@@ -208,6 +208,20 @@ def _url_decoded(strict: bool) -> Maker:
     return made
 
 
+_DEPTH = 10
+"""How often URL_DECODE_RECURSIVE decodes unless it is said."""
+
+
+def _url_decoded_again(arguments: list[Bound], context: Context) -> str:
+    """Until nothing changes; what cannot be decoded a second time stays as it is."""
+    once = _url_decoded(strict=False)
+    depth = f"CAST({arguments[1].sql} AS BIGINT)" if len(arguments) > 1 else str(_DEPTH)
+    text = once(arguments[:1], context)
+    again = once([Bound("s", STRING, "")], context)
+    times = f"list_transform(range({depth} - 1), lambda i: '')"
+    return f"list_reduce({times}, lambda s, i: coalesce({again}, s), {text})"
+
+
 _URL = r"^(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$"
 _PARTS = ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO")
 
@@ -254,22 +268,6 @@ def _parse_url(arguments: list[Bound], context: Context) -> str:
     return let(arguments[0].sql, made)
 
 
-def _bit_position(arguments: list[Bound], context: Context) -> str:
-    return let(arguments[0].sql, lambda x: f"CASE WHEN {x} > 0 THEN ({x} - 1) % 32768 ELSE (-{x}) % 32768 END")
-
-
-def _bucket_number(arguments: list[Bound], context: Context) -> str:
-    return let(
-        arguments[0].sql,
-        lambda x: f"CASE WHEN {x} > 0 THEN 1 + ({x} - 1) // 32768 ELSE CAST(trunc({x} / 32768.0) AS BIGINT) END",
-    )
-
-
-def _bitmap_count(arguments: list[Bound], context: Context) -> str:
-    counted = f"list_sum(list_transform({byte_numbers(arguments[0].sql)}, lambda n: bit_count(n)))"
-    return f"CASE WHEN {arguments[0].sql} IS NOT NULL THEN CAST(coalesce({counted}, 0) AS BIGINT) END"
-
-
 def _valid(arguments: list[Bound], context: Context) -> Bound:
     a = arguments[0]
     if a.type.kind not in BINARIES:
@@ -301,12 +299,10 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("crc32", "s", "x", BIGINT, _crc32),
     Scalar("url_encode", "fs", "t", STRING, _url_encoded),
     Scalar("url_decode", "fs", "t", STRING, _url_decoded(True)),
+    Scalar("url_decode_recursive", "f", "ti?", STRING, _url_decoded_again),
     Scalar("try_url_decode", "s", "t", STRING, _url_decoded(False)),
     Scalar("parse_url try_parse_url", "s", "ttt?", STRING, _parse_url),
     Scalar("parse_url", "f", "ttt?", STRING, _parse_url),
-    Scalar("bitmap_bit_position", "s", "l", BIGINT, _bit_position),
-    Scalar("bitmap_bucket_number", "s", "l", BIGINT, _bucket_number),
-    Scalar("bitmap_count", "s", "x", BIGINT, _bitmap_count),
     Scalar("is_valid_utf8", "s", "o", BOOLEAN, _valid),
     Scalar("make_valid_utf8", "s", "o", STRING, _validated("make")),
     Scalar("validate_utf8", "s", "o", STRING, _validated("check")),

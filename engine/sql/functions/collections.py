@@ -15,12 +15,14 @@ from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import (
     BIGINT,
     BOOLEAN,
+    FLOATS,
     INT,
     INTEGERS,
     INTERVALS,
     NULL,
     STAMPS,
     STRING,
+    TEXTS,
     DataType,
     Field,
     Kind,
@@ -28,6 +30,7 @@ from bergsql.engine.sql.types import (
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
+    from bergsql.engine.sql.functions.model import Maker
 
 MOST_ELEMENTS = 1 << 25
 """Of an array whose size arguments say."""
@@ -190,6 +193,21 @@ def _with_element(template: str) -> Callable[[list[Bound], Context], str]:
     return made
 
 
+def _with_one_of_its_type(name: str, template: str, result: DataType | None = None) -> Maker:
+    """Spark's: the array and the element become what holds both."""
+
+    def made(arguments: list[Bound], context: Context) -> Bound:
+        from bergsql.engine.plan.casts import coerce
+        from bergsql.engine.sql.functions.element_types import element_of_one_type
+
+        element = element_of_one_type(name, arguments[0], arguments[1].type, context)
+        type_ = array_of(element)
+        array, value = coerce(arguments[0], type_, context), coerce(arguments[1], element, context)
+        return Bound(let_all([array.sql, value.sql], lambda both: template.format(*both)), result or type_, "")
+
+    return made
+
+
 _HAS_ELEMENT = (
     "CASE WHEN {0} IS NOT NULL THEN CASE WHEN {1} IS NULL THEN list_count({0}) < len({0}) ELSE "
     "coalesce(list_contains({0}, {1}), FALSE) END END"
@@ -205,6 +223,10 @@ def _only_element(arguments: list[Bound], context: Context) -> str:
 
 def _contains(arguments: list[Bound], context: Context) -> str:
     """Spark's is unknown when a NULL might have been it."""
+    element, value = element_of(arguments[0]).kind, arguments[1].type.kind
+    if Kind.NULL not in (element, value) and (element in TEXTS) is not (value in TEXTS):
+        kinds = f"{element.value} and {value.value}"
+        raise BergError(ErrorCode.TYPE, f"ARRAY_CONTAINS does not compare {kinds}.", hint="CAST one of them.")
     found = _with_element("list_contains({0}, {1})")(arguments, context)
     array = arguments[0].sql
     return f"CASE WHEN {found} THEN TRUE WHEN list_position({array}, NULL) > 0 THEN NULL ELSE {found} END"
@@ -212,7 +234,15 @@ def _contains(arguments: list[Bound], context: Context) -> str:
 
 def _distinct(arguments: list[Bound], context: Context) -> str:
     """The first of each, in order (DuckDB's own keeps no order)."""
-    return let(arguments[0].sql, lambda a: f"list_filter({a}, lambda e, i: list_position({a}, e) = i)")
+    search = searching(arguments[0], context)
+    return let(arguments[0].sql, lambda a: f"list_filter({a}, lambda e, i: {search(a)} = i)")
+
+
+def searching(array: Bound, context: Context) -> Callable[[str], str]:
+    """Finds the place of ``e`` in an array. Spark's functions of sets tell 0.0 from -0.0, though they are equal."""
+    if context.spark and element_of(array).kind in FLOATS:
+        return lambda a: f"list_position(CAST({a} AS VARCHAR[]), CAST(e AS VARCHAR))"
+    return lambda a: f"list_position({a}, e)"
 
 
 def _intersect(arguments: list[Bound], context: Context) -> str:
@@ -220,10 +250,17 @@ def _intersect(arguments: list[Bound], context: Context) -> str:
 
     def made(both: list[str]) -> str:
         a, b = both
-        return f"list_filter({a}, lambda e, i: list_position({b}, e) > 0 AND list_position({a}, e) = i)"
+        search = searching(arguments[0], context)
+        return f"list_filter({a}, lambda e, i: {search(b)} > 0 AND {search(a)} = i)"
 
     a, b = (x.sql for x in arguments)
     return f"CASE WHEN {b} IS NOT NULL THEN {let_all([a, b], made)} END"
+
+
+def _spark_intersect(arguments: list[Bound], context: Context) -> str | Bound:
+    from bergsql.engine.sql.functions.element_types import of_two_arrays
+
+    return of_two_arrays("ARRAY_INTERSECT", _intersect)(arguments, context)
 
 
 def _concat(arguments: list[Bound], context: Context) -> str:
@@ -307,6 +344,12 @@ def _no_step(given: Bound, wanted: str, context: Context) -> BergError:
     return BergError(ErrorCode.TYPE, f"SEQUENCE takes {wanted} here, not {what}.")
 
 
+_POSITION = "CASE WHEN {1} IS NOT NULL THEN CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT) END"
+_REMOVE = "CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda e: e IS DISTINCT FROM {1}) END"
+_APPEND = "CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END"
+_PREPEND = "CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END"
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Special("array", "fs", _array),
     Special("map", "fs", _map),
@@ -320,30 +363,22 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("element", "f", "A", _element, _only_element),
     Scalar("array_contains", "s", "Aa", BOOLEAN, _contains),
     Scalar("array_contains", "f", "Aa", BOOLEAN, _with_element(_HAS_ELEMENT)),
-    Scalar(
-        "array_position",
-        "fs",
-        "Aa",
-        BIGINT,
-        _with_element("CASE WHEN {1} IS NOT NULL THEN CAST(coalesce(list_position({0}, {1}), 0) AS BIGINT) END"),
-    ),
-    Scalar(
-        "array_remove",
-        "s",
-        "Aa",
-        0,
-        _with_element("CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda e: e IS DISTINCT FROM {1}) END"),
-    ),
+    Scalar("array_position", "s", "Aa", BIGINT, _with_one_of_its_type("ARRAY_POSITION", _POSITION, BIGINT)),
+    Scalar("array_position", "f", "Aa", BIGINT, _with_element(_POSITION)),
+    Scalar("array_remove", "s", "Aa", 0, _with_one_of_its_type("ARRAY_REMOVE", _REMOVE)),
     Scalar("array_remove", "f", "Aa", 0, _with_element("list_filter({0}, lambda e: e IS DISTINCT FROM {1})")),
-    Scalar("array_append", "fs", "Aa", 0, _with_element("CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END")),
-    Scalar("array_prepend", "fs", "Aa", 0, _with_element("CASE WHEN {0} IS NOT NULL THEN list_prepend({1}, {0}) END")),
+    Scalar("array_append", "s", "Aa", 0, _with_one_of_its_type("ARRAY_APPEND", _APPEND)),
+    Scalar("array_append", "f", "Aa", 0, _with_element(_APPEND)),
+    Scalar("array_prepend", "s", "Aa", 0, _with_one_of_its_type("ARRAY_PREPEND", _PREPEND)),
+    Scalar("array_prepend", "f", "Aa", 0, _with_element(_PREPEND)),
     Scalar("array_distinct", "fs", "A", 0, _distinct),
     Scalar("array_max", "fs", "A", _element, "list_max({0})"),
     Scalar("array_min", "fs", "A", _element, "list_min({0})"),
     Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),
     Scalar("array_concat", "f", "CC*", 0, _concat),
     Scalar("array_join", "fs", "Att?", STRING, _join),
-    Scalar("array_intersect", "fs", "CC", 0, _intersect),
+    Scalar("array_intersect", "s", "AA", 0, _spark_intersect),
+    Scalar("array_intersect", "f", "CC", 0, _intersect),
     Scalar("sort_array", "s", "Ab?", 0, _sorted),
     Scalar("sequence", "s", "aaa?", INT, _sequence),
     Scalar("map_keys", "fs", "M", _keys, "map_keys({0})"),

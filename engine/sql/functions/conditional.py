@@ -132,6 +132,7 @@ def _greatest(word: str) -> Callable[[list[Bound], Context], str]:
 
 FUNCTIONS: tuple[Function, ...] = (
     Special("if", "fs", _if),
+    Special("iff", "s", _if),
     Special("nullif", "fs", _nullif),
     Scalar("coalesce", "fs", "c+", "c", _coalesce),
     Scalar("ifnull", "fs", "cc", "c", _coalesce),

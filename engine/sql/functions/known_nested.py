@@ -90,7 +90,7 @@ SESSION = """
 current_catalog, current_database, current_user | fs | where the session is, and whose
 current_schema, user           | s  | the current database, the user
 input_file_block_length, input_file_block_start | s | the part of the file that is read | files are not read in blocks
-input_file_name                | s  | the file that a row comes from
+input_file_name                | s  | the file that a row comes from | a scan does not tell the files of its rows
 java_method, reflect, try_reflect | s | a call of a Java method | there is no JVM
 monotonically_increasing_id    | s  | a number that grows from row to row
 session_user                   | fs | the user

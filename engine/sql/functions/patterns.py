@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.plan.sql_text import failure, let_all
+from bergsql.engine.plan.sql_text import failure, let, let_all
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.java_regex import group_count, java_replacement, pattern_sql
 from bergsql.engine.sql.functions.model import Function, Scalar
@@ -110,12 +110,17 @@ def _substr(arguments: list[Bound], context: Context) -> str:
     return f"CASE WHEN regexp_matches({value}, {pattern}) THEN regexp_extract({value}, {pattern}) END"
 
 
+def utf16_length(text: str) -> str:
+    """The number of UTF-16 units, in which Java counts places."""
+    return f"(length({text}) + length(regexp_replace({text}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g')))"
+
+
 def _instr(arguments: list[Bound], context: Context) -> str:
     """What stands before the first match is what its removal leaves before the mark put in its place."""
 
     def made(given: list[str]) -> str:
         text, pattern = given
-        before = f"length(split_part(regexp_replace({text}, {pattern}, chr(57344)), chr(57344), 1))"
+        before = let(f"split_part(regexp_replace({text}, {pattern}, chr(57344)), chr(57344), 1)", utf16_length)
         found = f"CASE WHEN regexp_matches({text}, {pattern}) THEN {before} + 1 WHEN {text} IS NOT NULL AND "
         return f"CAST({found}{pattern} IS NOT NULL THEN 0 END AS INTEGER)"
 

@@ -10,7 +10,7 @@ from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import DOUBLE, INT, INTEGERS
+from bergsql.engine.sql.types import DOUBLE, INT, INTEGERS, STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
@@ -96,9 +96,24 @@ def _uniform(arguments: list[Bound], context: Context) -> Bound:
     return Bound(sql, type_, "")
 
 
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _randstr(arguments: list[Bound], context: Context) -> str:
+    """Letters and digits, as many as a literal says."""
+    if len(arguments) > 1:
+        raise not_supported("RANDSTR with a seed", None, "Without it, RANDSTR gives another text each time.")
+    count = arguments[0].constant
+    if not isinstance(count, int) or not 0 <= count <= 65536:
+        raise BergError(ErrorCode.INVALID, "The length of RANDSTR is a literal from 0 to 65536.")
+    letter = f"substr('{_LETTERS}', 1 + CAST(floor(random() * {len(_LETTERS)}) AS INTEGER), 1)"
+    return f"array_to_string(list_transform(range({count}), lambda i: {letter}), '')"
+
+
 FUNCTIONS: tuple[Function, ...] = (
     Scalar("rand random", "fs", "l?", DOUBLE, _random, volatile=True),
     Scalar("randn", "s", "l?", DOUBLE, _randn, volatile=True),
     Scalar("rand_integer", "f", "ii?", INT, _rand_integer, volatile=True),
+    Scalar("randstr", "s", "il?", STRING, _randstr, volatile=True),
     Scalar("uniform", "s", "nnl?", DOUBLE, _uniform, volatile=True),
 )

@@ -10,7 +10,7 @@ from bergsql.engine.sql.functions.model import Function
 
 SUBJECTS = {
     "conditional": """
-        assert_true bigint binary boolean coalesce date decimal double equal_null float greatest if ifnull int
+        assert_true bigint binary boolean coalesce date decimal double equal_null float greatest if iff ifnull int
         isnan isnotnull isnull least nanvl nullif nullifzero nvl nvl2 raise_error smallint string timestamp tinyint
         typeof zeroifnull
     """,
@@ -23,7 +23,7 @@ SUBJECTS = {
         bin bit_count bit_get conv getbit shiftleft shiftright shiftrightunsigned
     """,
     "trying": "negative positive try_add try_divide try_mod try_multiply try_subtract",
-    "randoms": "rand rand_integer randn random uniform",
+    "randoms": "rand rand_integer randn random randstr uniform",
     "strings": """
         ascii bit_length btrim char char_length character_length charindex chr concat concat_ws contains endswith
         from_base64 initcap instr lcase left len length locate lower lpad ltrim octet_length overlay position
@@ -35,8 +35,9 @@ SUBJECTS = {
         substring_index
     """,
     "codecs": """
-        base64 bitmap_bit_position bitmap_bucket_number bitmap_count crc32 decode encode is_valid_utf8 make_valid_utf8
-        parse_url to_binary try_parse_url try_to_binary try_url_decode try_validate_utf8 url_decode url_encode
+        base64 crc32 decode encode is_valid_utf8 make_valid_utf8
+        parse_url to_binary try_parse_url try_to_binary try_url_decode try_validate_utf8 url_decode
+        url_decode_recursive url_encode
         validate_utf8
     """,
     "json_texts": "from_json get_json_object json_array_length json_object_keys schema_of_json to_json",
@@ -44,6 +45,10 @@ SUBJECTS = {
         json json_array json_arrayagg json_exists json_object json_objectagg json_query json_quote json_string
         json_unquote json_value
     """,
+    "bitmaps": """
+        bitmap_and_agg bitmap_bit_position bitmap_bucket_number bitmap_construct_agg bitmap_count bitmap_or_agg
+    """,
+    "number_formats": "to_char to_number to_varchar try_to_number",
     "hashes": "hash xxhash64",
     "digests": "md5 sha sha1 sha2 sha224 sha256 sha384 sha512",
     "printed": "format_number format_string printf",
@@ -93,7 +98,10 @@ SUBJECTS = {
         skewness try_sum
     """,
     "windows": "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number",
-    "system": "current_catalog current_database current_schema current_user session_user system_user user version",
+    "system": """
+        current_catalog current_database current_schema current_user monotonically_increasing_id session_user
+        system_user user version
+    """,
     "iceberg": """
         system.bucket system.day system.days system.hour system.hours system.iceberg_version system.month
         system.months system.truncate system.year system.years
