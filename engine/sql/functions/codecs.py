@@ -210,6 +210,7 @@ def _url_decoded(strict: bool) -> Maker:
 
 _DEPTH = 10
 """How often URL_DECODE_RECURSIVE decodes unless it is said."""
+_DEEPEST = 1000
 
 
 def _url_decoded_again(arguments: list[Bound], context: Context) -> str:
@@ -218,7 +219,7 @@ def _url_decoded_again(arguments: list[Bound], context: Context) -> str:
     depth = f"CAST({arguments[1].sql} AS BIGINT)" if len(arguments) > 1 else str(_DEPTH)
     text = once(arguments[:1], context)
     again = once([Bound("s", STRING, "")], context)
-    times = f"list_transform(range({depth} - 1), lambda i: '')"
+    times = f"list_transform(range(CASE WHEN {depth} > {_DEEPEST} THEN {_DEEPEST} ELSE {depth} END - 1), lambda i: '')"
     return f"list_reduce({times}, lambda s, i: coalesce({again}, s), {text})"
 
 
