@@ -1,4 +1,5 @@
-"""Writes docs/settings.md, docs/functions.md and docs/statements.md from the tables in the code: ``make docs``."""
+"""Writes docs/settings.md, docs/functions.md, docs/statements.md and a page for each family of statements from
+the tables in the code: ``make docs``."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from bergsql.catalog.registry import HADOOP_OPTIONS, JDBC_OPTIONS
 from bergsql.engine.plan.table_functions import TABLE_FUNCTIONS
 from bergsql.engine.settings import SETTINGS
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.forms import FORMS
+from bergsql.engine.sql.forms import FORMS, Form
 from bergsql.engine.sql.functions.known_names import Known, known, sections
 from bergsql.engine.sql.functions.registry import function_named
 from bergsql.shell.render.formats import FORMATS
@@ -31,6 +32,15 @@ STATEMENTS_HEAD = """# Statements
 
 Every statement that is carried out, as `HELP` prints it too. Both engines' words are taken in both flavours; where they
 mean different things, [flavours](flavours.md) says so. What is read and refused by name is in [not-yet](not-yet.md).
+Each family has a page with the forms of its statements and an example of each, which a test runs.
+"""
+FAMILY_PAGES = Path(__file__).with_name("statements")
+FAMILY_HEAD = """# {title}
+
+<!-- Written by docs/generate.py from the tables in the code: change those and run `make docs`. -->
+
+One family of the [statements](../statements.md). Both engines' words are taken in both flavours; where they mean
+different things, [flavours](../flavours.md) says so.
 """
 HEAD = """# Settings and options
 
@@ -121,20 +131,43 @@ def functions_page() -> str:
     return "\n".join(lines)
 
 
-def statements_page() -> str:
-    """The text of the page of statements."""
-    lines = [STATEMENTS_HEAD]
-    group = ""
+def families() -> dict[str, list[Form]]:
+    """The forms of each family of statements."""
+    found: dict[str, list[Form]] = {}
     for form in FORMS:
-        if form.group != group:
-            group = form.group
-            lines += [f"## {group.capitalize()}", ""]
-        lines += [f"### {form.name}", "", form.doc, "", "```", form.syntax, "```", ""]
+        found.setdefault(form.group, []).append(form)
+    return found
+
+
+def statements_page() -> str:
+    """The text of the index of statements."""
+    lines = [STATEMENTS_HEAD]
+    for family, forms in families().items():
+        page = f"statements/{family}.md"
+        lines += [f"## [{family.capitalize()}]({page})", "", row("statement", "what it does"), row("---", "---")]
+        lines += [row(f"[{form.name}]({page}#{anchor(form.name)})", form.doc.replace("|", "\\|")) for form in forms]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def anchor(title: str) -> str:
+    """What a heading is linked by."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def family_page(family: str) -> str:
+    """The text of the page of a family of statements."""
+    lines = [FAMILY_HEAD.format(title=family.capitalize())]
+    for form in families()[family]:
+        lines += [f"## {form.name}", "", form.doc, "", "```", form.syntax, "```", ""]
         lines += ["```sql", form.example, "```", ""]
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
     STATEMENTS_PAGE.write_text(statements_page(), encoding="utf-8")
+    FAMILY_PAGES.mkdir(exist_ok=True)
+    for each in families():
+        (FAMILY_PAGES / f"{each}.md").write_text(family_page(each), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     FUNCTIONS_PAGE.write_text(functions_page(), encoding="utf-8")

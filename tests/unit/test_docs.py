@@ -17,7 +17,7 @@ from tests.support.berg import Berg
 from tests.support.shared import ROOT
 from tests.unit.test_sql_unsupported import FORMS
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def generator() -> ModuleType:
@@ -37,6 +37,15 @@ def test_the_settings_page_is_that_of_the_code() -> None:
 def test_the_page_of_statements_is_that_of_the_code() -> None:
     """If this fails: make docs."""
     assert generator().statements_page() == (ROOT / "docs" / "statements.md").read_text(encoding="utf-8")
+
+
+def test_each_family_of_statements_has_its_page() -> None:
+    """If this fails: make docs."""
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "statements").glob("*.md")}
+    assert pages == {family: generator().family_page(family) for family in generator().families()}
+    index = (ROOT / "docs" / "statements.md").read_text(encoding="utf-8")
+    for page, anchor in re.findall(r"\(statements/(\w+)\.md#([^)]+)\)", index):
+        assert anchor in [generator().anchor(title) for title in re.findall(r"(?m)^## (.*)$", pages[page])]
 
 
 def test_the_page_of_functions_is_that_of_the_code() -> None:
