@@ -14,6 +14,7 @@ CATALOG_TYPES = ("hadoop", "hive", "rest", "jdbc", "glue", "nessie")
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SPARK_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
 _CLASSES = {"org.apache.iceberg.hadoop.HadoopCatalog": "hadoop", "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc"}
+_MEMORY = "generic_in_memory"
 _HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 _LATER = ("table-default.", "table-override.", "view-default.", "view-override.")
@@ -62,11 +63,25 @@ def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None
     With ``spark_class`` (the value of ``spark.sql.catalog.NAME``) they are Spark's options, without their prefix.
     Unknown options, kinds and classes are refused with the nearest known one as hint.
     """
-    if spark_class is None and options.get("type") == "generic_in_memory":
-        from bergsql.catalog.memory import MEMORY_OPTIONS, MemoryCatalog
+    kind = check_catalog(options, spark_class)
+    if kind == _MEMORY:
+        from bergsql.catalog.memory import MemoryCatalog
+
+        return MemoryCatalog(name, options)
+    catalog = _made(kind, name, options)
+    default = options.get("default-database") or options.get("default-namespace")
+    if default:
+        catalog.default_namespace = tuple(default.split("."))
+    return catalog
+
+
+def check_catalog(options: Mapping[str, str], spark_class: str | None = None) -> str:
+    """The kind of catalog that ``options`` describe, checked as :func:`build_catalog` does; nothing is opened."""
+    if spark_class is None and options.get("type") == _MEMORY:
+        from bergsql.catalog.memory import MEMORY_OPTIONS
 
         check_options(options, MEMORY_OPTIONS, "A catalog in memory")
-        return MemoryCatalog(name, options)
+        return _MEMORY
     kind = _spark_kind(options, spark_class) if spark_class is not None else _flink_kind(options)
     if kind not in CATALOG_TYPES:
         raise BergError(
@@ -79,20 +94,20 @@ def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None
     for key in options:
         if key.startswith(_LATER):
             raise not_supported(f"The catalog option '{key}'", hint="Give the property where the table is created.")
-    catalog = _made(kind, name, options)
-    default = options.get("default-database") or options.get("default-namespace")
-    if default:
-        catalog.default_namespace = tuple(default.split("."))
-    return catalog
+    check_options(options, option_specs(kind), "A JDBC catalog" if kind == "jdbc" else "A Hadoop catalog")
+    return kind
+
+
+def option_specs(kind: str) -> tuple[OptionSpec, ...]:
+    """The options of Iceberg catalogs of a kind."""
+    return JDBC_OPTIONS if kind == "jdbc" else HADOOP_OPTIONS
 
 
 def _made(kind: str, name: str, options: Mapping[str, str]) -> Catalog:
     if kind == "jdbc":
-        check_options(options, JDBC_OPTIONS, "A JDBC catalog")
         from bergsql.catalog.jdbc import JdbcCatalog
 
         return JdbcCatalog(name, options)
-    check_options(options, HADOOP_OPTIONS, "A Hadoop catalog")
     from bergsql.catalog.hadoop import HadoopCatalog
 
     return HadoopCatalog(name, options["warehouse"], options)

@@ -235,6 +235,14 @@ class Session:
         keys = (k.removeprefix(CATALOG_PREFIX) for k, _ in self.settings.items() if k.startswith(CATALOG_PREFIX))
         return {k for k in keys if "." not in k}
 
+    def _kept(self, name: str, span: Span | None) -> Definition | None:
+        """The definition of a catalog in the store, if there is one."""
+        store = self._store
+        try:
+            return store.load(name) if store else None
+        except BergError as error:
+            raise error.at(span) from None
+
     def _build_catalog(self, name: str, span: Span | None) -> Catalog:
         from bergsql.catalog.registry import build_catalog
 
@@ -245,7 +253,7 @@ class Session:
         spark_class, options = self.catalog_settings(name)
         if spark_class is not None:
             return build_catalog(name, options, spark_class)
-        definition = self._definitions.get(name) or (self._store.load(name) if self._store else None)
+        definition = self._definitions.get(name) or self._kept(name, span)
         if definition is not None:
             try:
                 catalog = build_catalog(name, definition.options)

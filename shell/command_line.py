@@ -118,6 +118,8 @@ def _session(options: Options, config: Config, home: Path) -> Session:
             safe=options.safe,
         )
     )
+    if options.catalog_store:
+        session.catalog_names()  # a file in its place is told now
     if options.warehouse and ":" in options.warehouse:
         try:
             session.catalog(DEFAULT_CATALOG)  # else made when it is first needed

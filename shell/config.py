@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from bergsql.catalog.default_names import DEFAULT_CATALOG
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.shell.render.formats import FORMATS
@@ -117,7 +118,8 @@ class _File:
             if key not in KEYS:
                 hint = did_you_mean(key, KEYS) or f"Known: {', '.join(KEYS)}."
                 raise self._wrong(key, f"there is no option '{key}'.", hint)
-        settings = dict(self._settings(values.get("settings", {})))
+        settings = dict(self._pairs(values.get("settings", {}), ("settings",)))
+        self._check_settings(settings)
         null, timing = self._value(values, "null", str), self._value(values, "timing", bool)
         if null is not None:
             settings.setdefault("shell.null-mark", null)
@@ -132,11 +134,15 @@ class _File:
             catalogs=dict(self._catalogs(values.get("catalogs", {}))),
         )
 
-    def _wrong(self, key: str, message: str, hint: str | None = None) -> BergError:
-        """An error at the line that begins with ``key``, or with a table of that name."""
-        word = rf"[\"']?{re.escape(key)}[\"']?"
-        found = re.search(rf"(?m)^\s*(?:{word}\s*[=.]|\[\s*{word}\s*[\].])", self._text)
-        where = f"{self._path}:{self._text.count(chr(10), 0, found.end()) + 1}" if found else str(self._path)
+    def _wrong(self, key: str, message: str, hint: str | None = None, within: Sequence[str] = ()) -> BergError:
+        """An error at the line of ``key``, a key or the name of a table, which stands in the tables ``within``."""
+        end = None
+        for name in (*within, key):
+            word = rf"[\"']?{re.escape(name)}[\"']?"
+            places = re.compile(rf"(?m)(?:^[ \t]*\[?[ \t]*|[.{{,][ \t]*){word}[ \t]*[=.\]]")
+            found = places.search(self._text, end or 0)
+            end = found.end() - 1 if found else end  # a dot or a bracket may begin what follows
+        where = str(self._path) if end is None else f"{self._path}:{self._text.count(chr(10), 0, end) + 1}"
         return BergError(ErrorCode.CONFIG, f"{where}: {message}", hint=hint)
 
     def _choice(self, values: Mapping[str, object], key: str, known: tuple[str, ...]) -> str | None:
@@ -160,16 +166,36 @@ class _File:
                 raise self._wrong("prompt", f"the prompt knows no {{{name}}}.", f"It knows {known}.")
         return template
 
-    def _settings(self, table: object, prefix: str = "") -> Iterator[tuple[str, str]]:
-        """The settings of a TOML table: a dotted key may be quoted or not."""
+    def _pairs(self, table: object, within: Sequence[str], prefix: str = "") -> Iterator[tuple[str, str]]:
+        """The settings or options of a TOML table: a dotted key may be quoted or not."""
         if not isinstance(table, dict):
             raise self._wrong("settings", "settings must be a table.", "Begin it with [settings].")
+        what = "setting" if within == ("settings",) else "option"
         for key, value in table.items():
             name = prefix + str(key)
             if isinstance(value, dict):
-                yield from self._settings(value, name + ".")
+                yield from self._pairs(value, within, name + ".")
             else:
-                yield name, self._text_of(key, value, f"the setting '{name}'")
+                yield name, self._text_of(key, value, f"the {what} '{name}'", within)
+
+    def _check_settings(self, settings: Mapping[str, str]) -> None:
+        """Refuse what SET would refuse, at its line."""
+        from bergsql.engine.settings import Settings
+
+        known = Settings()
+        for key, value in settings.items():
+            try:
+                known.set(key, value)
+            except BergError as error:
+                raise self._told(error, (key, key.rpartition(".")[2]), ("settings",)) from None
+
+    def _told(self, error: BergError, keys: Sequence[str], within: Sequence[str]) -> BergError:
+        """``error`` as one of the first of ``keys`` that has a line in the tables ``within``, or of them."""
+        if not keys:
+            *within, key = within
+            return self._wrong(key, error.message, error.hint, within)
+        key = next((key for key in keys if re.search(rf"{re.escape(key)}[\"']?[ \t]*=", self._text)), keys[0])
+        return self._wrong(key, error.message, error.hint, within)
 
     def _catalogs(self, table: object) -> Iterator[tuple[str, Definition]]:
         from bergsql.catalog.store import Definition
@@ -179,13 +205,37 @@ class _File:
         for name, options in table.items():
             if not isinstance(options, dict):
                 raise self._wrong(name, f"the catalog '{name}' must be a table.", f"Begin it with [catalogs.{name}].")
-            pairs = dict(self._settings(options))
+            if name == DEFAULT_CATALOG:
+                raise self._wrong(
+                    name,
+                    f"{DEFAULT_CATALOG} is there always and has no options.",
+                    "--warehouse says where its tables are.",
+                    ("catalogs",),
+                )
+            pairs = dict(self._pairs(options, ("catalogs", name)))
             comment = pairs.pop("comment", None)
+            self._check_catalog(name, options, pairs)
             yield name, Definition(pairs, comment, str(self._path))
 
-    def _text_of(self, key: str, value: object, what: str) -> str:
+    def _check_catalog(self, name: str, given: Mapping[str, object], pairs: Mapping[str, str]) -> None:
+        """Refuse what CREATE CATALOG would refuse, and a number where an option is text, at its line."""
+        from bergsql.catalog.registry import check_catalog, option_specs
+
+        within = ("catalogs", name)
+        try:
+            kind = check_catalog(pairs)
+        except BergError as error:
+            keys = [key for key in pairs if f"'{key}'" in error.message]
+            error.message = f"the catalog '{name}': {error.message}"
+            raise self._told(error, keys[:1], within) from None
+        texts = ("comment", *(spec.key for spec in option_specs(kind) if spec.type == "str"))
+        for key in texts:
+            if key in given and not isinstance(given[key], str):
+                raise self._wrong(key, f"the option '{key}' must be text in quotes.", None, within)
+
+    def _text_of(self, key: str, value: object, what: str, within: Sequence[str]) -> str:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, str | int | float):
             return str(value)
-        raise self._wrong(key, f"{what} must be a string, a number or a boolean.")
+        raise self._wrong(key, f"{what} must be a string, a number or a boolean.", None, within)

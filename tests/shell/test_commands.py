@@ -175,8 +175,8 @@ def test_catalogs_of_the_configuration(berg: Berg) -> None:
     assert berg.run(*CSV, "-e", "CREATE DATABASE lake.d; USE lake.d; SHOW CURRENT CATALOG").out.split()[-1] == "lake"
     (berg.home / "config.toml").write_text(text.format(berg.warehouse) + "warehous = 'x'\n")
     done = berg.run(*CSV, "-e", "USE CATALOG lake")
-    assert done.code == 1
-    assert f"Catalog lake of {berg.home}/config.toml: " in done.err
+    assert done.code == 3
+    assert f"{berg.home}/config.toml:5: the catalog 'lake': A Hadoop catalog has no option 'warehous'." in done.err
 
 
 def test_verbose_shows_statements_without_their_secrets(berg: Berg) -> None:
@@ -222,3 +222,35 @@ def test_help_on_a_form_is_that_of_its_family(asked: str, told: str, berg: Berg)
     done = berg.run("-e", f"HELP {asked};")
     assert done.code == 0, done.err
     assert done.out.startswith(told)
+
+
+def test_a_catalog_store_that_cannot_be_read_is_told_at_once(berg: Berg) -> None:
+    (berg.home / "file").write_text("x")
+    done = berg.run("--catalog-store", str(berg.home / "file"), "-e", "SELECT 1")
+    assert (done.code, done.out) == (3, "")
+    assert done.err == f"[ERROR] Cannot read {berg.home}/file of the catalog store: Not a directory.\n"
+
+
+def test_a_broken_definition_in_the_catalog_store_is_told_where_it_is_used(berg: Berg) -> None:
+    store = berg.home / "store"
+    (store / "deep.json").mkdir(parents=True)
+    (store / "bad.json").write_text("[options")
+    arguments = ("--catalog-store", str(store))
+    assert berg.run(*arguments, "-e", "SHOW CATALOGS; SELECT 1").code == 0
+    for name, told in (("bad", f"{store}/bad.json is not the definition of a catalog."),
+                       ("deep", f"Cannot read {store}/deep.json of the catalog store: Is a directory.")):  # fmt: skip
+        done = berg.run(*arguments, "-e", f"USE CATALOG {name}")
+        assert done.code in (1, 3)
+        assert done.err.startswith(f"[ERROR] {told}\n  line 1, column 13\n")
+
+
+def test_what_has_no_value_or_another_is_told_in_a_line(berg: Berg) -> None:
+    for arguments, told in (
+        (("--timing=yes",), "--timing takes no value."),
+        (("--history",), "--history needs a value:"),
+        (("--catalog-store", ""), "--catalog-store needs a value: --catalog-store DIR"),
+        (("--history=",), "--history needs a value:"),
+    ):
+        done = berg.run(*arguments)
+        assert done.code == 2
+        assert done.err.startswith(f"[ERROR] {told}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -351,3 +352,19 @@ def test_colours_are_off(way: str, berg: Berg) -> None:
         assert re.search(r"\x1b\[[0-9;]*3[0-9](;[0-9;]*)?m", terminal.raw) is None
         terminal.type(CTRL_D)
         assert terminal.ended() == 0
+
+
+def test_a_history_that_cannot_be_kept_is_told_in_a_line_and_the_prompt_works(berg: Berg) -> None:
+    (berg.home / "folder").mkdir()
+    (berg.home / "file").write_text("x")
+    for path, why in (
+        (berg.home / "folder", f"Is a directory: {berg.home}/folder."),
+        (berg.home / "file" / "history", f"File exists: {berg.home}/file."),
+        (Path("/proc/none/history"), "No such file or directory: /proc/none."),
+    ):
+        with Terminal(berg, "--history", str(path), "--timing") as terminal:
+            assert f"[INFO] The history is not kept: {why}" in terminal.prompted()
+            told = terminal.enter("SELECT 1 AS n;")
+            assert any(line.startswith("Time: 0.") for line in told)
+            terminal.type(CTRL_D)
+            assert terminal.ended() == 0
