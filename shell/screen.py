@@ -8,12 +8,9 @@ import sys
 from collections.abc import Iterable
 from errno import EBADF
 from stat import S_ISREG
-from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from bergsql.catalog.errors import BergError, ErrorCode
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 
 class OutputError(Exception):
@@ -104,7 +101,7 @@ class _Bytes(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def write(self, data: ReadableBuffer) -> int:
+    def write(self, data: Any) -> int:
         if self.closed:
             return memoryview(data).nbytes
         try:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.metadata.evolve import set_identifier_fields
 from bergsql.catalog.metadata.new_table import DEFAULT_FORMAT_VERSION, FORMAT_VERSION
 from bergsql.catalog.metadata.sort import SortOrder, build_order
 from bergsql.engine.definitions import Pointer
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
+    IDENTIFIER_FIELDS,
     SORT_ORDER,
     Definition,
     check_connector_columns,
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from bergsql.engine.session import Session
 
 
-_SHOWN_BY_SPARK = ("current-snapshot-id", "format", "identifier-fields", "provider")
+_SHOWN_BY_SPARK = ("current-snapshot-id", "format", "provider")
 """What Spark's SHOW CREATE TABLE writes among the properties, and its CREATE TABLE leaves out."""
 
 
@@ -167,6 +170,9 @@ def with_options(statement: st.CreateTable, definition: Definition) -> Definitio
     location = properties.pop("location", None) if statement.location is None else statement.location
     if SORT_ORDER in properties:
         definition = replace(definition, order=_listed_order(statement, definition.schema, properties.pop(SORT_ORDER)))
+    if statement.flavour is Flavour.SPARK and IDENTIFIER_FIELDS in properties:
+        schema = _listed_key(statement, definition.schema, properties.pop(IDENTIFIER_FIELDS))
+        definition = replace(definition, schema=schema)
     if statement.comment is not None:
         properties["comment"] = statement.comment
     return replace(definition, properties=properties, location=location)
@@ -183,6 +189,17 @@ def _listed_order(statement: st.CreateTable, schema: Schema, text: str) -> SortO
     except BergError as error:
         error.span = span  # its own place is one in the option's value
         raise
+
+
+def _listed_key(statement: st.CreateTable, schema: Schema, text: str) -> Schema:
+    """The schema with the key that Spark's SHOW CREATE TABLE lists among the properties: ``[a,b]``."""
+    span = next((o.span for o in statement.properties if o.key == IDENTIFIER_FIELDS), None)
+    listed = re.fullmatch(r"\s*\[(.*)\]\s*", text)
+    names = [tuple(n.strip().split(".")) for n in (listed[1] if listed else text).split(",") if n.strip()]
+    try:
+        return set_identifier_fields(schema, names, case_sensitive=False)
+    except BergError as error:
+        raise error.at(span) from None
 
 
 def _make(name: TableName, definition: Definition, base: LoadedTable | None) -> Result:

@@ -119,8 +119,22 @@ def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -
         if field.name in values:
             raise BergError(ErrorCode.INVALID, f"PARTITION names '{part.column}' twice.", span=part.span)
         if part.value is not None:
-            values[field.name] = plan_expression(part.value, SessionRelations(session), from_iceberg(field.type))
+            values[field.name] = _static_value(session, part, part.value, field)
     return values
+
+
+def _static_value(session: Session, part: st.PartitionValue, value: st.Expression, field: NestedField) -> str:
+    """SQL of a value cast to its column; a cast that gives NULL of something else is refused, as ANSI casts are."""
+    relations, to = SessionRelations(session), from_iceberg(field.type)
+    stored = plan_expression(value, relations, to)
+    given, kept = constants(session, [plan_expression(value, relations), stored])
+    if given is not None and kept is None:
+        raise BergError(
+            ErrorCode.EXECUTION,
+            f"The value {value.text} is no {flink_name(to)} for column '{part.column}'.",
+            span=part.span,
+        )
+    return stored
 
 
 def _target_columns(

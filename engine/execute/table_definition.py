@@ -30,6 +30,7 @@ from bergsql.engine.sql.type_names import to_iceberg
 from bergsql.engine.sql.types import FLOATS, NESTED, DataType, Kind
 
 SORT_ORDER = "sort-order"
+IDENTIFIER_FIELDS = "identifier-fields"
 """Where a table's sort order is listed among its properties, as Spark lists it, and read from."""
 
 

@@ -40,7 +40,7 @@ def bind_column(node: exp.Expr, context: Context) -> Bound:
 
 _CALLED_WITHOUT_PARENTHESES = {
     Flavour.FLINK: ("current_time", "localtime", "localtimestamp", "current_catalog", "session_user"),
-    Flavour.SPARK: ("user",),
+    Flavour.SPARK: ("user", "current_time", "localtime"),
 }
 """Functions that look like columns, besides those that the grammar knows."""
 

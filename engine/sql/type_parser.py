@@ -44,6 +44,10 @@ _YEAR_MONTH = ("YEAR", "MONTH", "YEARS", "MONTHS", "QUARTER")
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND", "DAYS", "HOURS", "MINUTES", "SECONDS", "WEEK")
 
 
+MOST_NESTED = 100
+"""Levels of ARRAY, MAP and ROW in a type; the plans of much deeper ones take minutes."""
+
+
 def parse_type(text: str, flavour: Flavour) -> DataType:
     """The type that ``text`` declares. Raises SYNTAX or TYPE, with spans in ``text``.
 
@@ -78,7 +82,14 @@ def parse_type_tokens(cursor: Cursor) -> DataType:
     while cursor.at("ARRAY") or cursor.at("MULTISET"):  # INT ARRAY, as standard SQL writes it
         kind = Kind(cursor.advance().key)
         result = DataType(kind, children=(Field("element", result),))
+    if result.children and _nesting(result) > MOST_NESTED:
+        span = Span(token.start, cursor.previous_end)
+        raise BergError(ErrorCode.TYPE, f"A type is nested no deeper than {MOST_NESTED} levels.", span=span)
     return result
+
+
+def _nesting(type_: DataType) -> int:
+    return 1 + max((_nesting(child.type) for child in type_.children), default=0)
 
 
 def type_words() -> list[str]:

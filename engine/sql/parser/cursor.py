@@ -274,7 +274,7 @@ class Cursor:
         start = self.token.start
         key = self.option_key()
         if not self.accept_any("=", "=="):
-            raise self.expected(("=",))
+            raise self._expected_for(key, ("=",), None)
         token = self.token
         sign = "-" if self.at("-") else ""
         if sign:
@@ -283,11 +283,21 @@ class Cursor:
         if token.kind in (TokenKind.STRING, TokenKind.NUMBER) or token.key in ("TRUE", "FALSE"):
             self.index += 1
         elif not (token.kind is TokenKind.QUOTED and self.text[token.start] == '"'):
-            raise self.expected((), "a value in quotes")
+            raise self._expected_for(key, (), "a value in quotes")
         else:
             self.index += 1
         value = token.text.lower() if token.key in ("TRUE", "FALSE") else sign + token.text
         return Option(key, value, Span(start, token.end))
+
+    def _expected_for(self, key: str, known: Iterable[str], what: str | None) -> BergError:
+        """:meth:`expected`, which does not say what was found where that may be a secret."""
+        from bergsql.catalog.secrets import is_secret_key
+
+        error = self.expected(known, what)
+        if is_secret_key(key):
+            error.message = error.message.partition(", found ")[0].removesuffix(".") + "."
+            error.hint = None
+        return error
 
 
 def distinct(options: Iterable[Option]) -> tuple[Option, ...]:

@@ -273,6 +273,14 @@ def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
                     node.replace(cast)
             else:
                 node.set("this", name[1:] if name[:1] == CALL else name)
+        elif isinstance(node, exp.Concat) and all(isinstance(p, exp.Literal) for p in node.expressions):
+            # Strings behind one another are one, as in standard SQL.
+            joined = exp.Literal.string("".join(p.name for p in node.expressions))
+            joined.update_positions(node.expressions[0])
+            if node is tree:
+                tree = joined
+            else:
+                node.replace(joined)
         elif isinstance(node, exp.Cast):  # x::T, of which Spark's parser makes a TRY_CAST
             cast = exp.Cast(this=node.this, to=_opaque(_numbered(node.args["to"], types)))
             if node is tree:
@@ -327,6 +335,11 @@ def _check_query(tree: exp.Expr, tokens: list[Token]) -> None:
                 raise BergError(ErrorCode.SYNTAX, "SELECT needs at least one expression.", span=span_of(node) or whole)
         elif isinstance(node, exp.Values):
             _give_alias(node)
+        elif isinstance(node, exp.Table) and (
+            isinstance(node.args.get("db"), str) or isinstance(node.args.get("catalog"), str)
+        ):
+            message = "A part of the table's name is missing between its dots."
+            raise BergError(ErrorCode.SYNTAX, message, span=span_of(node) or whole)
         elif isinstance(node, exp.Alias):
             call = node.parent
             if isinstance(call, exp.Anonymous) and call.name.upper() not in ("STRUCT", "NAMED_STRUCT"):
