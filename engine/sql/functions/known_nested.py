@@ -69,6 +69,7 @@ coalesce                       | fs | the first that is not NULL
 equal_null                     | s  | equal, NULL taken as a value
 greatest, least                | fs | the greatest, the least (Flink: NULL if one is; Spark: NULLs left out)
 if                             | fs | one of two values
+iff                            | s  | IF, as Databricks has it
 ifnull                         | fs | the first, or the second if that is NULL
 isnan                          | s  | whether it is NaN
 isnotnull, isnull              | s  | whether it is NULL
