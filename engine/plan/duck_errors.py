@@ -104,7 +104,7 @@ def _last(name: str) -> str:
 
 
 def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergError:
-    """What DuckDB raised, as one sentence; with the place of the word it is about, when the query shows it once."""
+    """What DuckDB raised, as one sentence; with the place of the operation it is about, when the query has only one such."""
     text = str(error)
     if FAILURE_MARK in text:
         message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
@@ -156,8 +156,9 @@ def _hint(error: Exception) -> str | None:
 
 
 def _place(message: str, plan: QueryPlan | None) -> Span | None:
-    """Where the query holds what the message is about, or the whole query."""
-    return _find_quoted(message, plan) or _find_operation(message, plan) or _whole(plan)
+    """Where the query does what the message is about, or the whole query. Never by the value that a message quotes:
+    the same text may stand anywhere in the query and mean something else."""
+    return _find_operation(message, plan) or _whole(plan)
 
 
 def _whole(plan: QueryPlan | None) -> Span | None:
@@ -189,19 +190,5 @@ def _find_operation(message: str, plan: QueryPlan | None) -> Span | None:
             if isinstance(node, exp.Subquery) and not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):
                 found.append(node)
         elif cast_to and isinstance(node, exp.Cast) and declared_type(node).kind.value == cast_to[1]:
-            found.append(node.this)
+            found.append(node)
     return span_of(found[0]) if len(found) == 1 else None
-
-
-def _find_quoted(message: str, plan: QueryPlan | None) -> Span | None:
-    """The place of the text that the message quotes, when the query holds it exactly once."""
-    query = plan.query if plan is not None else None
-    found = re.search(r"'(.+?)'", message)
-    if query is None or not found:
-        return None
-    word = found.group(1)
-    places = [m.start() for m in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", query.text)]
-    if len(places) != 1:
-        return None
-    start = query.span.start + places[0]
-    return Span(start, start + len(word))
