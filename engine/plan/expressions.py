@@ -64,6 +64,7 @@ HANDLERS = {
     "Is": "comparison.bind_is",
     "Between": "comparison.bind_between",
     "In": "comparison.bind_in",
+    "Overlaps": "overlaps.bind_overlaps",
     "Escape": "operators.bind_escape",
     "Cast": "casts.bind_cast",
     "TryCast": "casts.bind_cast",

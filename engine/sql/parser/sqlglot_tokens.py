@@ -76,6 +76,7 @@ class Converter:
         self.hints: list[TableHint] = []
         self.level = Level(cursor.token, TokenType.SENTINEL)
         self.levels: list[Level] = [self.level]
+        self.closed = self.level
 
     def run(self) -> list[GlotToken]:
         """All tokens; the cursor ends at ``stop``. Raises SYNTAX for what does not close."""
@@ -180,6 +181,8 @@ class Converter:
             self._open_call(following, key)
         elif key == "TABLE" and (call or previous is TokenType.FARROW) and previous in ARGUMENT_STARTS:
             self._table_argument(token)
+        elif key == "OVERLAPS" and following.key == "(" and self._behind_pair(previous):
+            self._add(TokenType.OVERLAPS, token, token.text)
         elif following.key == "(" and key not in NOT_CALLS and not self._plain_before_parenthesis(key):
             self._called_word(token, previous)
         elif following.key == "(" and key == "WINDOW":  # Spark's function: the clause has a name there
@@ -191,6 +194,13 @@ class Converter:
         from bergsql.engine.sql.parser.json_clauses import json_clause
 
         return json_clause(self)
+
+    def _behind_pair(self, previous: TokenType) -> bool:
+        """Whether ``(a, b)`` or ``ROW(a, b)`` has just ended, and not a subquery, whose alias would follow."""
+        if previous is not TokenType.R_PAREN or self.closed.call not in ("", "ROW"):
+            return False
+        inside = next((t for t in self.tokens if t.start >= self.closed.opened.end), self.closed.opened)
+        return inside.key not in ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 
     def _plain_before_parenthesis(self, key: str) -> bool:
         """``WITHIN GROUP (``, ``FILTER (WHERE``, ``t PARTITION (`` and the like."""
@@ -306,7 +316,7 @@ class Converter:
             if self.level.call in ("CAST", "TRY_CAST") and self.cursor.previous.key == "(":
                 raise self.cursor.expected((), "an expression")
             kind = self.level.close
-            self.levels.pop()
+            self.closed = self.levels.pop()
             self.level = self.levels[-1]
         elif kind is TokenType.COMMA:
             if (
