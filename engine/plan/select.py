@@ -99,6 +99,7 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         clauses.append(f"HAVING {_condition(having.this, inner).sql}")
     qualify = node.args.get("qualify")
     if qualify is not None:
+        _check_qualify(node, qualify)
         clauses.append(f"QUALIFY {_condition(qualify.this, replace(context, clause='QUALIFY')).sql}")
     tail, ties = _tail(node, items, context)
     if ties:
@@ -130,6 +131,19 @@ def _has_window_call(node: exp.Expr) -> bool:
 def _is_field(item: Item, scope: Scope) -> bool:
     """Whether an item without an alias is a field of a struct: its column has that name, and no column of FROM."""
     return item.bound.name == item.name and not scope.columns(item.name)
+
+
+def _check_qualify(node: exp.Expr, qualify: exp.Expr) -> None:
+    """Refuse a QUALIFY without a window function, in it or among the items: it would be a WHERE of another name."""
+    for part in (qualify, *node.expressions):
+        if any(isinstance(n, exp.Window) for n in part.walk(prune=lambda n: isinstance(n, exp.Query))):
+            return
+    raise BergError(
+        ErrorCode.INVALID,
+        "QUALIFY needs a window function, in it or in SELECT.",
+        span=span_of(qualify),
+        hint="WHERE filters rows, HAVING filters groups.",
+    )
 
 
 def _distinct(node: exp.Expr, items: list[Item], context: Context) -> str:
