@@ -52,10 +52,18 @@ def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, pl
     if context.spark and to.kind in TEXTS:
         to = STRING  # as Spark does: the length of a CHAR or VARCHAR means nothing in a CAST
     result = convert(bound, to, context, safe=safe, place=place)
+    if to.kind is Kind.BINARY and bound.type != to and not bound.is_null:
+        result = _of_length(result, to.precision or 1)
     word = "TRY_CAST" if safe else "CAST"
     if context.spark and to.kind in NESTED:
         return replace(result, text=bound.text, name=None)  # Spark names a cast to a nested type by what is cast
     return replace(result, text=f"{word}({bound.text} AS {type_text(to, context.flavour)})", name=None)
+
+
+def _of_length(bound: Bound, length: int) -> Bound:
+    """Bytes cut or filled up with zeros, as Flink's CAST to BINARY(n) does. An INSERT does not: it refuses them."""
+    sized = f"unhex(rpad(left(hex({bound.sql}), {2 * length}), {2 * length}, '0'))"
+    return Bound.of(sized, bound.type, bound.text, bound)
 
 
 def coerce(bound: Bound, to: DataType, context: Context, place: Place = None) -> Bound:
@@ -165,6 +173,8 @@ def _impossible(source: DataType, to: DataType, context: Context, place: Place) 
     hint = None
     if source.kind in NUMBERS and to.kind in STAMPS and not context.spark:
         hint = "TO_TIMESTAMP_LTZ(seconds, 0) makes a timestamp of a number."
+    elif to.kind is Kind.MULTISET:
+        hint = f"CAST it to MAP<{type_text(to.children[0].type, context.flavour)}, INT>."
     return BergError(ErrorCode.TYPE, f"{a} cannot be cast to {b}.", span=span_of(place), hint=hint)
 
 

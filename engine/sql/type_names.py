@@ -47,7 +47,7 @@ TYPES: dict[Kind, Names] = {
     Kind.ARRAY: Names("ARRAY<{e}>", "array<{e}>", "list", "{e}[]"),
     Kind.MAP: Names("MAP<{k}, {v}>", "map<{k},{v}>", "map", "MAP({k}, {v})"),
     Kind.ROW: Names("ROW<{f}>", "struct<{f}>", "struct", "STRUCT({f})"),
-    Kind.MULTISET: Names("MULTISET<{e}>", "map<{e},int>", "map", "MAP({e}, INTEGER)"),
+    Kind.MULTISET: Names("MULTISET<{e}>", "multiset<{e}>", None, "MAP({e}, INTEGER)"),
     Kind.VARIANT: Names("VARIANT", "variant", "variant", "VARIANT"),
     Kind.GEOMETRY: Names("GEOMETRY", "geometry", "geometry", "GEOMETRY"),
     Kind.GEOGRAPHY: Names("GEOGRAPHY", "geography", "geography", "GEOMETRY"),
@@ -182,10 +182,11 @@ def to_iceberg(type_: DataType, ids: Iterator[int], format_version: int = 2) -> 
         key_id, value_id, value = next(ids), next(ids), children[1]
         key = to_iceberg(children[0].type, ids, format_version)
         return iceberg.MapType(key_id, key, value_id, to_iceberg(value.type, ids, format_version), not value.nullable)
-    if kind is Kind.MULTISET:  # elements and how often each is there, as Flink's FlinkTypeToType has it
-        key_id, value_id = next(ids), next(ids)
-        return iceberg.MapType(
-            key_id, to_iceberg(children[0].type, ids, format_version), value_id, iceberg.IntegerType(), True
+    if kind is Kind.MULTISET:
+        raise BergError(
+            ErrorCode.TYPE,
+            "An Iceberg table cannot hold a MULTISET.",
+            hint=f"MAP<{flink_name(children[0].type)}, INT> holds each element and how often it is there.",
         )
     if kind is Kind.DECIMAL:
         return iceberg.DecimalType(type_.precision or 10, type_.scale or 0)

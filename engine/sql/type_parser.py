@@ -174,6 +174,20 @@ def _binary(cursor: Cursor) -> DataType:
     return DataType(Kind.BINARY, length)
 
 
+def _fixed(cursor: Cursor) -> DataType:
+    """Iceberg's ``fixed[n]``, also as ``FIXED(n)``: the same as BINARY(n)."""
+    start = cursor.previous.start
+    if cursor.accept("["):
+        length = cursor.integer()
+        cursor.expect("]")
+        _checked(cursor, start, "The length", length, 1, MAX_LENGTH)
+        return DataType(Kind.BINARY, length)
+    given = _length(cursor)
+    if given is None:
+        raise BergError(ErrorCode.TYPE, "FIXED needs a length.", span=cursor.span_from(start), hint="FIXED(16)")
+    return DataType(Kind.BINARY, given)
+
+
 def _varbinary(cursor: Cursor) -> DataType:
     length = _length(cursor)
     return DataType(Kind.BYTES, None if length == MAX_LENGTH else length)
@@ -329,6 +343,7 @@ _SPECIAL: dict[str, Callable[[Cursor], DataType]] = {
     "VARCHAR": _varchar,
     "BINARY": _binary,
     "VARBINARY": _varbinary,
+    "FIXED": _fixed,
     "TIME": _time,
     "TIMESTAMP": _timestamp,
     "TIMESTAMP_LTZ": _timestamp_ltz,

@@ -62,7 +62,10 @@ FLINK, SPARK = Flavour.FLINK, Flavour.SPARK
         ("ARRAY<INT NOT NULL>", "ARRAY<INT NOT NULL>", "array<int>"),
         ("INT ARRAY", "ARRAY<INT>", "array<int>"),
         ("MAP<STRING, ARRAY<MAP<INT,DATE>>>", "MAP<STRING, ARRAY<MAP<INT, DATE>>>", "map<string,array<map<int,date>>>"),
-        ("MULTISET<INT>", "MULTISET<INT>", "map<int,int>"),
+        ("MULTISET<INT>", "MULTISET<INT>", "multiset<int>"),
+        ("FIXED(16)", "BINARY(16)", "binary"),
+        ("fixed[16]", "BINARY(16)", "binary"),
+        ("uuid", "UUID", "uuid"),
         ("ROW<a INT, `b c` STRING NOT NULL>", "ROW<`a` INT, `b c` STRING NOT NULL>", "struct<a:int,b c:string>"),
         ("ROW(a INT)", "ROW<`a` INT>", "struct<a:int>"),
         (
