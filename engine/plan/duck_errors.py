@@ -104,7 +104,7 @@ def _last(name: str) -> str:
 
 
 def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergError:
-    """What DuckDB raised, as one sentence; with the place of the operation it is about, when the query has only one such."""
+    """What DuckDB raised, as one sentence, at the operation it is about if the query has only one such."""
     text = str(error)
     if FAILURE_MARK in text:
         message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
