@@ -176,19 +176,19 @@ def _find_operation(message: str, plan: QueryPlan | None) -> Span | None:
 
     found: list[exp.Expr] = []
     cast_to = re.search(r" (?:cast to|fit into) ([A-Z]+)", message)
-    called = re.match(r"Function (\S+) failed: ", message)
+    first = re.match(r"(?:Function )?([\w.]*)", message)  # messages of functions begin with their name
+    called = first[1].rpartition(".")[2].casefold() if first else ""
     for node in plan.query.ast.walk():
         if DIVISION_BY_ZERO in message:
             if isinstance(node, exp.Div | exp.Mod | exp.IntDiv):
                 found.append(node.expression)
             elif isinstance(node, exp.Anonymous) and str(node.this).lower() in ("mod", "pmod"):
                 found.append(node)
-        elif called:
-            if isinstance(node, exp.Anonymous) and str(node.this).casefold() == called[1].rpartition(".")[2].casefold():
-                found.append(node)
         elif "subquery that is a value" in message:
             if isinstance(node, exp.Subquery) and not isinstance(node.parent, exp.From | exp.Join | exp.Lateral):
                 found.append(node)
-        elif cast_to and isinstance(node, exp.Cast) and declared_type(node).kind.value == cast_to[1]:
+        elif (isinstance(node, exp.Anonymous) and str(node.this).casefold() == called) or (
+            cast_to and isinstance(node, exp.Cast) and declared_type(node).kind.value == cast_to[1]
+        ):
             found.append(node)
     return span_of(found[0]) if len(found) == 1 else None
