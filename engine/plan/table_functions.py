@@ -134,7 +134,7 @@ def bind_table_function(node: exp.Expr, scope: Scope, planner: Planner, ctes: Ma
 
         return bind_window_function(call, node, scope, planner, ctes)
     alias, names = alias_of(node)
-    if name.lower() == "range" and planner.spark:
+    if name.lower() == "range":
         return _range(call, alias or "range", names, scope, planner, ctes)
     return _exploded(call, alias or "t", names, False, scope, planner, ctes)
 
@@ -147,10 +147,17 @@ def _range(
     context = _context(scope, planner, ctes)
     if not 1 <= len(call.expressions) <= 3:
         raise BergError(ErrorCode.ARITY, "RANGE takes start, end and step.", span=span_of(call))
-    bounds = [coerce(bind(e, context), BIGINT, context, e).sql for e in call.expressions]
-    return _as_relation(
-        [f"range({', '.join(bounds)})"], [OutputColumn("id", BIGINT, False)], alias, names, call, scope, planner
-    )
+    bounds = [coerce(bind(e, context), BIGINT, context, e) for e in call.expressions]
+    if len(bounds) == 3 and bounds[2].constant == 0:
+        raise BergError(ErrorCode.INVALID, "The step of RANGE cannot be 0.", span=span_of(call.expressions[2]))
+    sql = f"range({', '.join(b.sql for b in bounds)})"
+    columns = [OutputColumn("id", BIGINT, False)]
+    if call.find(exp.Column, exp.Query) is not None:
+        return _as_relation([sql], columns, alias, names, call, scope, planner)
+    from bergsql.engine.plan.from_clause import derive
+
+    # DuckDB's table function makes the numbers as they are asked for; its list would hold all of them.
+    return derive(sql, columns, alias, (alias,), names, scope, planner, span_of(call))
 
 
 def _exploded(

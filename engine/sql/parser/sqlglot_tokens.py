@@ -77,6 +77,7 @@ class Converter:
         self.level = Level(cursor.token, TokenType.SENTINEL)
         self.levels: list[Level] = [self.level]
         self.closed = self.level
+        self.rows_end = -1
 
     def run(self) -> list[GlotToken]:
         """All tokens; the cursor ends at ``stop``. Raises SYNTAX for what does not close."""
@@ -84,6 +85,8 @@ class Converter:
         while cursor.index < self.stop:
             token = cursor.token
             kind = token.kind
+            if cursor.index == self.rows_end:
+                self.emit(TokenType.R_PAREN, token.start, token.start, ")")
             if kind is TokenKind.WORD:
                 self._word(token)
             elif kind is TokenKind.OPERATOR:
@@ -267,11 +270,34 @@ class Converter:
             self._add(TokenType.COMMA, token, ",")
             self._cast_type()
             return
+        if key == "VALUES" and previous is TokenType.L_PAREN and not self.level.call:
+            self._joined_rows(token)
         self._add(kind, token, text)
         if key in ENDS_ROWS:
             self.level.values = False
         elif key == "VALUES":
             self.level.values = True
+
+    def _joined_rows(self, token: Token) -> None:
+        """``(VALUES … AS t JOIN …)``: a parenthesis around the rows, without which sqlglot reads a query there."""
+        depth, end, index = 0, -1, self.cursor.index + 1
+        while index < self.stop:
+            key = self.tokens[index].key
+            if key == "(":
+                depth += 1
+            elif key == ")":
+                if not depth:
+                    return
+                depth -= 1
+            elif not depth and key not in (",", "ROW") and end < 0:
+                end = index
+            if not depth and key == "JOIN":
+                self.emit(TokenType.L_PAREN, token.start, token.start, "(")
+                self.rows_end = end
+                return
+            if not depth and key in ENDS_ROWS:
+                return
+            index += 1
 
     def _by_neighbours(self, token: Token, following: Token, previous: TokenType) -> TokenType:
         """The kind of a word that is a keyword only in its place."""
