@@ -89,19 +89,24 @@ def _decimal_total(call: Call, a: Bound) -> str:
     """
     digits, scale = a.type.precision or 38, a.type.scale or 0
     plain = call("sum", a.sql)
-    if digits <= _SAFE_DIGITS or plain.startswith("sum(DISTINCT"):
+    if digits <= _SAFE_DIGITS:
         return plain
     from bergsql.engine.plan.decimals import digits_of, of_digits
-    from bergsql.engine.plan.sql_text import let_all
+    from bergsql.engine.plan.sql_text import each, let, let_all
 
-    bound = f"CAST(1e{_SAFE_DIGITS - scale} AS DOUBLE)"
-    small = f"CAST({a.sql} AS DOUBLE) BETWEEN -{bound} AND {bound}"
-    whole = digits_of(a.sql, a.type)
-    parts = [
-        call("sum", f"CASE WHEN {small} THEN {a.sql} END"),
-        call("sum", f"CASE WHEN NOT ({small}) THEN {whole} // 10000000000000000000 END"),
-        call("sum", f"CASE WHEN NOT ({small}) THEN {whole} % 10000000000000000000 END"),
-    ]
+    def parts_of(x: str) -> list[str]:
+        bound = f"CAST(1e{_SAFE_DIGITS - scale} AS DOUBLE)"
+        small = f"CAST({x} AS DOUBLE) BETWEEN -{bound} AND {bound}"
+        whole = digits_of(x, a.type)
+        return [
+            f"CASE WHEN {small} THEN {x} END",
+            f"CASE WHEN NOT ({small}) THEN {whole} // 10000000000000000000 END",
+            f"CASE WHEN NOT ({small}) THEN {whole} % 10000000000000000000 END",
+        ]
+
+    def part_sum(values: str, i: int) -> str:
+        return f"list_sum({each(values, lambda e: parts_of(e)[i])})"
+
     type_ = DataType(Kind.DECIMAL, 38, scale)
 
     def added(sums: list[str]) -> str:
@@ -110,7 +115,10 @@ def _decimal_total(call: Call, a: Bound) -> str:
         total = f"TRY(CAST({high} AS HUGEINT) * 10000000000000000000 + CAST({rest} AS HUGEINT) + {digits_low})"
         return f"CASE WHEN {high} IS NULL THEN {low} ELSE {of_digits(total, type_)} END"
 
-    return let_all(parts, added)
+    if not plain.startswith("sum(DISTINCT"):
+        return let_all([call("sum", part) for part in parts_of(a.sql)], added)
+    # Parts of different values may be equal: the values are made distinct, not the parts.
+    return let(call("list", a.sql), lambda x: let_all([part_sum(x, i) for i in range(3)], added))
 
 
 def _avg_type(arguments: Sequence[Bound]) -> DataType:
