@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from bergsql.catalog.errors import BergError
 from bergsql.engine.plan import integers
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, convert, type_text
@@ -34,7 +35,10 @@ def bind_arithmetic(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     """A binary operator on two bound operands."""
     symbol = SYMBOLS[type(node)]
     text = f"({a.text} {symbol} {b.text})"
-    found = date_arithmetic(symbol, a, b, context)
+    try:
+        found = date_arithmetic(symbol, a, b, context)
+    except BergError as error:
+        raise error.at(span_of(node)) from None
     if found is not None:
         return found
     a, b = _numeric(a, b, context, node), _numeric(b, a, context, node)

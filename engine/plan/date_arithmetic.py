@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from bergsql.catalog.errors import BergError
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
-from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.sql.parser.query import Place
 from bergsql.engine.sql.types import DATE, INT, INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 
 DAY_TIME = DataType(Kind.INTERVAL_DAY_TIME)
 DAYS_ONLY = DataType(Kind.INTERVAL_DAY_TIME, 0)
 """The type of an interval that is a whole number of days: only then Spark's ``date + interval`` is a date."""
+
+
+def mixed_interval(place: Place) -> BergError:
+    """Spark's "Cannot mix year-month and day-time fields": how long such an interval is depends on where it begins."""
+    return type_error(
+        "An interval is of months, or of days and times, never of both.",
+        place,
+        "Add the two one by one: d + INTERVAL 1 MONTH + INTERVAL 2 DAY.",
+    )
 
 
 def date_arithmetic(symbol: str, a: Bound, b: Bound, context: Context) -> Bound | None:
@@ -31,6 +42,8 @@ def date_arithmetic(symbol: str, a: Bound, b: Bound, context: Context) -> Bound 
         return _difference(a, b, context)
     if x in INTERVALS and y in INTERVALS and symbol in "+-" and x is y:
         return Bound.of(f"({a.sql} {symbol} {b.sql})", a.type, f"({a.text} {symbol} {b.text})", a, b)
+    if x in INTERVALS and y in INTERVALS and symbol in "+-":
+        raise mixed_interval(None)
     if symbol == "*" and ((x in INTERVALS and y in NUMBERS) or (x in NUMBERS and y in INTERVALS)):
         return _scaled(a, b)
     if symbol == "/" and x in INTERVALS and y in NUMBERS:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bergsql.catalog.errors import not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
 from bergsql.engine.sql.parser.query import span_of
 
@@ -114,6 +114,13 @@ def bind(node: exp.Expr, context: Context) -> Bound:
     kind = type(node).__name__
     if kind in BINARY:
         return _bind_chain(node, context)
+    if kind == "Collate":
+        raise BergError(
+            ErrorCode.INVALID,
+            "COLLATE has no collation to choose: text is compared by its bytes (Spark's UTF8_BINARY).",
+            span=span_of(node),
+            hint="LOWER(a) = LOWER(b) compares without case.",
+        )
     place = HANDLERS.get(kind)
     if place is None:
         raise not_supported(f"The expression {form_of(node)}", span_of(node))

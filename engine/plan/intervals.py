@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.units import MICROS, MONTHS, unit_name
@@ -100,7 +100,9 @@ def _many_parts(written: str, node: exp.Expr) -> Bound:
     if position == 0 or text[position:].strip():
         raise BergError(ErrorCode.SYNTAX, f"'{written}' is not an interval.", span=span_of(node))
     if months and micros:
-        raise not_supported("An interval of both months and days", span_of(node), "Add the two parts one by one.")
+        from bergsql.engine.plan.date_arithmetic import mixed_interval
+
+        raise mixed_interval(node)
     return make_interval(months, micros, f"INTERVAL '{text}'")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import let, let_all
 from bergsql.engine.plan.zones import clock_in, clock_in_any, instant, instant_in, instant_in_any
@@ -143,7 +143,9 @@ def _make_interval(arguments: list[Bound], context: Context) -> Bound:
     if all(a.constant == 0 for a in rest):
         return Bound(_make_ym_interval(months, context).sql, YEAR_MONTH, text)
     if any(a.constant != 0 for a in months):
-        raise not_supported("An interval of both months and days", None, "Add the two parts one by one.")
+        from bergsql.engine.plan.date_arithmetic import mixed_interval
+
+        raise mixed_interval(None)
     days = f"CAST({rest[0].sql} AS INTEGER) * 7"
     if len(rest) > 1:
         days += f" + CAST({rest[1].sql} AS INTEGER)"

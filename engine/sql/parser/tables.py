@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm, distinct
+from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, distinct
 from bergsql.engine.sql.parser.partitioning import transform
 from bergsql.engine.sql.parser.query import at_query, parse_expression, parse_query
 from bergsql.engine.sql.statements.base import Expression, Option
@@ -327,7 +327,11 @@ def column_options(
                 hint="Compute it in the query or in a view.",
             )
         elif cursor.at("COLLATE"):
-            raise UnsupportedForm("COLLATE", cursor.token.span)
+            raise BergError(
+                ErrorCode.INVALID,
+                "An Iceberg table has no collations: text is compared by its bytes.",
+                span=cursor.token.span,
+            )
         else:
             return ColumnDef(name, kind, span, nullable, comment, default, None, metadata, virtual)
 
