@@ -72,11 +72,11 @@ def presentable(sql: str, types: Sequence[DataType]) -> str:
     return f"SELECT {items} FROM ({sql}) AS q({', '.join(names)})"
 
 
-def _converter(type_: DataType) -> Converter | None:
-    """What turns a fetched value into a :data:`Row` value, or None when it already is one."""
+def _converter(type_: DataType, inside: bool = False) -> Converter | None:
+    """What turns a fetched value into a :data:`Row` value, or None when it already is one; ``inside`` of another."""
     if type_.kind not in _NESTED:
-        return None
-    parts = [_converter(child.type) for child in type_.children]
+        return far_text if inside and type_.kind in (Kind.DATE, *STAMPS) else None
+    parts = [_converter(child.type, True) for child in type_.children]
     if type_.kind is Kind.ARRAY:
         element = parts[0]
         if element is None:

@@ -149,7 +149,7 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
     if kind in STAMPS:
         return _stamp_text(sql, source, context)
     if kind is Kind.DATE:
-        return _with_any_year(sql, "DATE", "", lambda x: f"CAST({x} AS VARCHAR)", context)
+        return _with_any_year(sql, "DATE", lambda _: "''", lambda x: f"CAST({x} AS VARCHAR)", context)
     if kind is Kind.TIME and not context.spark and (source.precision or 0) == 0:
         return f"strftime(DATE '1970-01-01' + {sql}, '%H:%M:%S')"
     if kind in BINARIES:
@@ -198,16 +198,19 @@ def _row_text(sql: str, source: DataType, context: Context) -> str:
     return let(sql, made)
 
 
-def _with_any_year(sql: str, name: str, rest: str, plain: Callable[[str], str], context: Context) -> str:
+def _with_any_year(
+    sql: str, name: str, rest: Callable[[str], str], plain: Callable[[str], str], context: Context
+) -> str:
     """A day or timestamp as ``plain`` writes it from the year 1 to 9999. Java's calendars have a year 0 before, and
-    Spark writes a plus behind; ``rest`` is the pattern of what follows the day."""
+    Spark writes a plus behind; ``rest`` is SQL of what follows the day."""
 
     def made(x: str) -> str:
         year = f"year({x})"
         sign = f"CASE WHEN {year} < 0 THEN '-' WHEN {year} > 9999 THEN '{'+' if context.spark else ''}' ELSE '' END"
         far = f"{sign} || printf('%04d', abs({year}))"
-        far += f" || strftime({x}, '-%m-%d{rest}')"
-        near = f"{x} BETWEEN {name} '0001-01-01' AND {name} '9999-12-31'"
+        far += f" || strftime({x}, '-%m-%d') || {rest(x)}"
+        last = "9999-12-31" if name == "DATE" else "9999-12-31 23:59:59.999999"
+        near = f"{x} BETWEEN {name} '0001-01-01' AND {name} '{last}'"
         return f"CASE WHEN {near} THEN {plain(x)} WHEN {x} IS NOT NULL THEN {far} END"
 
     return let(sql, made)
@@ -217,11 +220,22 @@ def _stamp_text(sql: str, source: DataType, context: Context) -> str:
     # An instant is written as the clock of the session's time zone shows it, without a zone.
     local = f"CAST({sql} AS TIMESTAMP)" if source.kind is Kind.TIMESTAMP_LTZ else sql
     digits = source.fractional_digits
-    if context.spark or digits > 6:
+    if digits > 6:  # of years from 1677 to 2262
         return f"CAST({local} AS VARCHAR)"
-    if digits == 0:
-        return f"strftime({local}, '%Y-%m-%d %H:%M:%S')"
-    return f"left(strftime({local}, '%Y-%m-%d %H:%M:%S.%f'), {20 + digits})"
+
+    def plain(x: str) -> str:
+        if context.spark:
+            return f"CAST({x} AS VARCHAR)"
+        if digits == 0:
+            return f"strftime({x}, '%Y-%m-%d %H:%M:%S')"
+        return f"left(strftime({x}, '%Y-%m-%d %H:%M:%S.%f'), {20 + digits})"
+
+    def clock(x: str) -> str:
+        if context.spark:
+            return f"' ' || CAST(CAST({x} AS TIME) AS VARCHAR)"
+        return f"left(strftime({x}, ' %H:%M:%S.%f'), {10 + digits if digits else 9})"
+
+    return _with_any_year(local, "TIMESTAMP", clock, plain, context)
 
 
 def double_text(sql: str) -> str:

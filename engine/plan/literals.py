@@ -53,8 +53,23 @@ def bind_number(text: str, node: exp.Expr | None) -> Bound:
     if "e" in text or "E" in text:
         from bergsql.engine.plan.constants import constant
 
-        return constant(float(text), DOUBLE)
+        return constant(in_range(text, DOUBLE, node), DOUBLE)
     return decimal_literal(text, node)
+
+
+_LARGEST = {Kind.DOUBLE: 1.7976931348623157e308, Kind.FLOAT: 3.4028234663852886e38}
+
+
+def in_range(text: str, type_: DataType, node: exp.Expr | None) -> float:
+    """A number as a float.
+
+    :raises BergError: TYPE where it is too large, as Spark refuses it.
+    """
+    value = float(text)
+    if abs(value) > _LARGEST[type_.kind]:
+        span = span_of(node) if node is not None else None
+        raise BergError(ErrorCode.TYPE, f"{text} is out of range for {type_.kind.value}.", span=span)
+    return value
 
 
 def decimal_literal(text: str, node: exp.Expr | None) -> Bound:

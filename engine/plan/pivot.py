@@ -25,7 +25,7 @@ from bergsql.engine.plan.resolve import column_of, resolve
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier, string_literal
-from bergsql.engine.sql.types import STRING
+from bergsql.engine.sql.types import STRING, TEXTS, DataType, Kind
 
 
 def bind_pivots(
@@ -162,8 +162,14 @@ def _unpivot(sql: str, node: exp.Expr, scope: Scope, planner: Planner, ctes: Map
     for column in kept:
         planner.note_read(column_of(column, column.name))
     types = []
+
+    def common(a: DataType, b: DataType) -> DataType | None:
+        if (a.kind in TEXTS) != (b.kind in TEXTS) and Kind.NULL not in (a.kind, b.kind):
+            return None  # as in Spark, no text is made of other values
+        return context.common_type(a, b)
+
     for position in range(len(names)):
-        shared, odd = shared_type((row[position].type for _, row in rows), context.common_type)
+        shared, odd = shared_type((row[position].type for _, row in rows), common)
         if odd is not None:
             a, b = type_text(shared, context.flavour), type_text(rows[odd][1][position].type, context.flavour)
             raise type_error(f"UNPIVOT mixes {a} and {b}.", _listed(field)[odd], f"CAST(… AS {a}) makes them equal.")

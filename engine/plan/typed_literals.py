@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,10 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.integers import BITS, wrap_int
-from bergsql.engine.plan.literals import decimal_literal, string_value
+from bergsql.engine.plan.literals import decimal_literal, in_range, string_value
 from bergsql.engine.plan.times import parse_date, parse_time, parse_timestamp, to_utc, zone
 from bergsql.engine.sql.parser.query import declared_type, span_of
+from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import BYTES, STAMPS, DataType, Kind
 
 if TYPE_CHECKING:
@@ -50,11 +52,22 @@ def bind_typed_literal(node: exp.Expr, context: Context, negative: bool = False)
         found = parsed[0] if parsed else None
     elif type_.kind in STAMPS:
         found = timestamp_value(written, type_, context.planner.relations.time_zone)
+    if found is None and re.match(r"\s*(?:[+-]|\d{5})", written, re.ASCII):
+        return _far_literal(written, type_)
     if found is None:
         raise BergError(
             ErrorCode.TYPE, f"'{written}' is not a {type_.kind.value.split('_')[0]}.", span=span_of(node.this)
         )
     return constant(found, type_, None, context.planner.relations.time_zone)
+
+
+def _far_literal(written: str, type_: DataType) -> Bound:
+    """A day of a year that Python has not: DuckDB reads it, and refuses it while the query runs."""
+    from bergsql.engine.plan.cast_text import from_text
+
+    sql = from_text(string_literal(written), type_, strict=True)
+    word = "TIMESTAMP_NTZ" if type_.kind is Kind.TIMESTAMP else type_.kind.value.split("_")[0]
+    return Bound(sql or "NULL", type_, f"{word} '{written.strip()}'", False)
 
 
 def timestamp_value(text: str, type_: DataType, zone_name: str) -> datetime | int | None:
@@ -88,4 +101,4 @@ def _suffixed_number(written: str, type_: DataType, node: exp.Expr) -> Bound:
         return constant(value, type_)
     if type_.kind is Kind.DECIMAL:
         return decimal_literal(written, node.this)
-    return constant(float(written), type_)
+    return constant(in_range(written, type_, node.this), type_)

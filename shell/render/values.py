@@ -5,6 +5,7 @@ A writer takes a value that is not NULL, as :data:`bergsql.engine.result.Row` de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -78,10 +79,13 @@ def timestamp_writer(digits: int, zone: tzinfo = UTC) -> Writer:
 
     def write(value: datetime | int | str) -> str:
         if isinstance(value, datetime):
-            local = value if zone is UTC else _in_zone(value, zone)
+            try:
+                local = value if zone is UTC else _in_zone(value, zone)
+            except OverflowError:  # the first and last hours of the years that Python knows
+                return _far_in_zone(value.isoformat(" "), zone)
             return local.isoformat(" ", "microseconds")[:length].ljust(length, "0")
         if isinstance(value, str):  # beyond the years that Python knows
-            return value
+            return value if zone is UTC else _far_in_zone(value, zone)
         seconds, nanos = divmod(value, 1_000_000_000)
         local = _EPOCH + timedelta(seconds=seconds)
         if zone is not UTC:
@@ -100,10 +104,28 @@ def _time_zone(name: str) -> tzinfo:
 
 
 def _in_zone(value: datetime, zone: tzinfo) -> datetime:
-    try:
-        return value.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
-    except OverflowError:  # an instant in the first or last hours of the years that Python knows
-        return value
+    return value.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+
+
+_CYCLE = 400
+"""Years after which days of the month, of the week and leap years come again."""
+
+
+def _far_in_zone(text: str, zone: tzinfo) -> str:
+    """An instant of a year that Python has not, written in UTC (``-0044-03-15 10:00:00``), as ``zone`` has it.
+
+    It is moved by whole cycles of years to where the zone has the same rules: those from before its first change for
+    the past, the last ones for the future.
+    """
+    found = re.fullmatch(r"([+-]?\d+)(-\d\d-\d\d \d\d:\d\d:\d\d)(.*)", text, re.ASCII)
+    if found is None:  # infinity
+        return text
+    year = int(found[1])
+    near = (_CYCLE if year < _CYCLE else 9200) + year % _CYCLE
+    local = _in_zone(datetime.fromisoformat(f"{near:04}{found[2]}"), zone)
+    year += local.year - near
+    sign = "-" if year < 0 else "+" if found[1][0] == "+" else ""
+    return f"{sign}{abs(year):04}{local:-%m-%d %H:%M:%S}{found[3]}"
 
 
 def time_writer(precision: int | None) -> Writer:
