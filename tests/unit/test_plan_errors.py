@@ -186,7 +186,7 @@ def test_a_value_that_fails_is_pointed_at() -> None:
         duck.execute(planned.sql).fetchall()
     error = from_duckdb_error(raised.value, planned)
     assert error.span is not None
-    assert sql[error.span.start : error.span.end] == "xyz"
+    assert sql[error.span.start : error.span.end] == "CAST(x AS INT"
 
 
 @pytest.mark.parametrize(
