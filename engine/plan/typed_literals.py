@@ -53,7 +53,7 @@ def bind_typed_literal(node: exp.Expr, context: Context, negative: bool = False)
     elif type_.kind in STAMPS:
         found = timestamp_value(written, type_, context.planner.relations.time_zone)
     if found is None and re.match(r"\s*(?:[+-]|\d{5})", written, re.ASCII):
-        return _far_literal(written, type_)
+        return _far_literal(written, type_, context)
     if found is None:
         raise BergError(
             ErrorCode.TYPE, f"'{written}' is not a {type_.kind.value.split('_')[0]}.", span=span_of(node.this)
@@ -61,11 +61,11 @@ def bind_typed_literal(node: exp.Expr, context: Context, negative: bool = False)
     return constant(found, type_, None, context.planner.relations.time_zone)
 
 
-def _far_literal(written: str, type_: DataType) -> Bound:
+def _far_literal(written: str, type_: DataType, context: Context) -> Bound:
     """A day of a year that Python has not: DuckDB reads it, and refuses it while the query runs."""
     from bergsql.engine.plan.cast_text import from_text
 
-    sql = from_text(string_literal(written), type_, strict=True)
+    sql = from_text(string_literal(written), type_, context.planner.relations.time_zone, strict=True)
     word = "TIMESTAMP_NTZ" if type_.kind is Kind.TIMESTAMP else type_.kind.value.split("_")[0]
     return Bound(sql or "NULL", type_, f"{word} '{written.strip()}'", False)
 
