@@ -108,7 +108,10 @@ def load(session: Session, name: Name, *, declared: bool = False) -> tuple[Table
                 span=name.span,
                 hint="A view is only read: name the table that it reads.",
             )
-        raise not_supported(f"A table with connector '{connector_of(found.definition)}'", name.span)
+        from bergsql.engine.connector_names import unread
+
+        connector = connector_of(found.definition)
+        raise unread(f"A table with connector '{connector}'", connector, name.span)
     table = named_table(session, name)
     try:
         return table, table.catalog.load_table(table.ident)

@@ -208,8 +208,14 @@ def _bind_relation_of(
     span: Span | None,
 ) -> str:
     if isinstance(relation, ConnectorRelation):
+        from bergsql.engine.connector_names import unread
+
         planner.unreadable.append(
-            not_supported(f"Reading {'.'.join(relation.parts)}, a table of connector '{relation.connector}',", span)
+            unread(
+                f"Reading {'.'.join(relation.parts)}, a table of connector '{relation.connector}',",
+                relation.connector,
+                span,
+            )
         )
         return _bind_connector(relation, alias, names, scope, planner, span)
     if relation.suffix is not None:
