@@ -84,7 +84,9 @@ def parse_type_tokens(cursor: Cursor) -> DataType:
         result = DataType(kind, children=(Field("element", result),))
     if result.children and _nesting(result) > MOST_NESTED:
         span = Span(token.start, cursor.previous_end)
-        raise BergError(ErrorCode.TYPE, f"A type is nested no deeper than {MOST_NESTED} levels.", span=span)
+        raise BergError(
+            ErrorCode.TYPE, f"This type is nested too deeply: {MOST_NESTED} levels are the most.", span=span
+        )
     return result
 
 

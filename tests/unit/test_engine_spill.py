@@ -25,7 +25,7 @@ def rows(session: Session, sql: str) -> list[object]:
 
 def test_a_query_larger_than_memory(tmp_path: Path) -> None:
     home = tmp_path / "not" / "yet" / "there"
-    session = Session(SessionConfig(home=home, conf={"engine.memory-limit": "60MB"}))
+    session = Session(SessionConfig(home=home, conf={"engine.memory-limit": "64MB"}))
     (row,) = rows(session, LARGE)
     assert list(row) == [1_000_000, "0 is the number of a row that takes some memory"]  # type: ignore[call-overload]
     session.close()

@@ -50,8 +50,8 @@ def test_a_query_of_with_has_no_options(tables: Tables) -> None:
     assert raised.value.span == Span(sql.index("/*+"), len(sql))
 
 
-def test_each_of_two_equal_keys_is_obeyed(tables: Tables) -> None:
-    with pytest.raises(BergError, match="A streaming SELECT"):
+def test_a_key_that_is_given_twice_is_refused(tables: Tables) -> None:
+    with pytest.raises(BergError, match="'streaming' is given twice"):
         plan("SELECT * FROM t /*+ OPTIONS('streaming' = 'true', 'streaming' = 'false') */", FLINK, tables)
 
 

@@ -24,7 +24,7 @@ PAIRS: list[tuple[str, str, str | None]] = [
     ("d / 2", '("t"."d" / CAST(2.0 AS DOUBLE)) AS "c0"', None),
     ("i / 2", 'CAST("t"."i" // 2 AS INTEGER) AS "c0"', '(CAST("t"."i" AS DOUBLE) / CAST(2.0 AS DOUBLE)) AS "c0"'),
     ("1 + 2", '(1 + 2) AS "c0"', None),
-    ("upper(s) || 'x'", """(upper(replace("t"."s", 'ß', 'ss')) || 'x') AS "c0\"""", None),
+    ("trim(s) || 'x'", """(trim("t"."s", ' ') || 'x') AS "c0\"""", None),
     ("CAST(i AS BIGINT), CAST(i AS DOUBLE)", 'CAST("t"."i" AS BIGINT) AS "c0", CAST("t"."i" AS DOUBLE) AS "c1"', None),
     ("CAST(s AS STRING)", '"t"."s" AS "c0"', None),
     (

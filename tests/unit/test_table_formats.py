@@ -281,7 +281,7 @@ def test_many_partitions(tables: Tables, file_format: str) -> None:
 def test_a_failure_leaves_nothing(tables: Tables, file_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tables.create({"i!": "long", "fx": "fixed[2]"}, (), {"write.format.default": file_format})
     before = tables.on_disk()
-    with pytest.raises(BergError, match="bytes of the length 2") as caught:
+    with pytest.raises(BergError, match=r"the length of its column .fx. \(of 2 bytes\)") as caught:
         tables.write(table, "SELECT i, 'abc'::BLOB FROM range(10) t(i)")
     assert caught.value.code is ErrorCode.INVALID
     with pytest.raises(BergError, match="'i' is NOT NULL"):
