@@ -193,6 +193,7 @@ SPAN_CASES: list[tuple[Flavour, str, ErrorCode, str, str, str]] = [
     (SPARK, "SELECT repeat('xy', 2000000000)", ErrorCode.EXECUTION, "repeat", "REPEAT would make a text of 40", ""),
     (SPARK, "SELECT space(2000000000)", ErrorCode.EXECUTION, "space", "SPACE would make", ""),
     (FLINK, "SELECT LPAD('x', 2000000000, 'ab')", ErrorCode.EXECUTION, "LPAD", "LPAD would make", ""),
+    (SPARK, "SELECT format_number(-3, TRUE)", ErrorCode.TYPE, "format_number", "digits or a pattern", ""),
     (FLINK, "SELECT 1 + ABS(TRUE)", ErrorCode.TYPE, "ABS", "ABS takes a number, not BOOLEAN.", ""),
     (FLINK, "SELECT EXTRACT(FOO FROM CURRENT_DATE)", ErrorCode.INVALID, "FOO", "no unit FOO", ""),
     (FLINK, "SELECT 1 << 2", ErrorCode.UNSUPPORTED, "1 << 2", "expression << is", ""),

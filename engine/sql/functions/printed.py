@@ -151,6 +151,8 @@ def _format_number(arguments: list[Bound], context: Context) -> str:
     value, form = arguments
     if value.type.kind is NULL.kind or form.is_null:
         return "CAST(NULL AS VARCHAR)"
+    if isinstance(form.constant, bool):
+        raise BergError(ErrorCode.TYPE, "FORMAT_NUMBER takes a number of digits or a pattern, not BOOLEAN.")
     if isinstance(form.constant, int):
         if form.constant < 0:
             return "CAST(NULL AS VARCHAR)"
