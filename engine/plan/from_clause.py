@@ -11,7 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
-from bergsql.engine.plan.node_parts import refuse_unknown_parts
+from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
@@ -94,7 +94,7 @@ def _bind_plain(node: exp.Expr, scope: Scope, planner: Planner, ctes: Mapping[st
         return _bind_subquery(node, node, scope, planner, ctes, lateral=False)
     if isinstance(node, exp.Unnest | exp.Lateral):
         return _bind_lateral(node, scope, planner, ctes)
-    raise not_supported(f"{type(node).__name__.upper()} in FROM", span_of(node))
+    raise not_supported(f"{form_of(node)} in FROM", span_of(node))
 
 
 def _is_query(node: exp.Expr) -> bool:

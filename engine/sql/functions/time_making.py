@@ -11,14 +11,13 @@ from bergsql.engine.plan.sql_text import let, let_all
 from bergsql.engine.plan.zones import clock_in, clock_in_any, instant, instant_in, instant_in_any
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
-from bergsql.engine.sql.types import BIGINT, DATE, INT, INTEGERS, DataType, Kind
+from bergsql.engine.sql.types import BIGINT, DATE, INT, INTEGERS, LTZ6, STAMP6, DataType, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from bergsql.engine.plan.context import Context
 
-LTZ6, STAMP6 = DataType(Kind.TIMESTAMP_LTZ, 6), DataType(Kind.TIMESTAMP, 6)
 DAY_TIME, YEAR_MONTH = DataType(Kind.INTERVAL_DAY_TIME), DataType(Kind.INTERVAL_YEAR_MONTH)
 
 

@@ -8,12 +8,11 @@ from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.functions.model import Function, Scalar
-from bergsql.engine.sql.types import BIGINT, DOUBLE, INT, INTERVALS, STAMPS, TEXTS, DataType, Kind
+from bergsql.engine.sql.types import BIGINT, DOUBLE, INT, INTERVALS, LTZ6, STAMP6, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
 
-LTZ6, STAMP6 = DataType(Kind.TIMESTAMP_LTZ, 6), DataType(Kind.TIMESTAMP, 6)
 TINYINT, SECONDS = DataType(Kind.TINYINT), DataType(Kind.DECIMAL, 8, 6)
 
 _WORDS = {

@@ -13,13 +13,24 @@ from bergsql.engine.sql.functions.java_patterns import Dialect
 from bergsql.engine.sql.functions.model import Function, Scalar
 from bergsql.engine.sql.functions.time_reading import read_instant, read_local, reads_zone
 from bergsql.engine.sql.functions.time_writing import written
-from bergsql.engine.sql.types import BIGINT, DATE, NUMBERS, STAMPS, STRING, TEXTS, DataType, Kind
+from bergsql.engine.sql.types import (
+    BIGINT,
+    DATE,
+    LTZ3,
+    LTZ6,
+    NUMBERS,
+    STAMP3,
+    STAMP6,
+    STAMPS,
+    STRING,
+    TEXTS,
+    DataType,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
 
-LTZ3, LTZ6 = DataType(Kind.TIMESTAMP_LTZ, 3), DataType(Kind.TIMESTAMP_LTZ, 6)
-STAMP3, STAMP6 = DataType(Kind.TIMESTAMP, 3), DataType(Kind.TIMESTAMP, 6)
 _PLAIN = "yyyy-MM-dd HH:mm:ss"
 _UNREADABLE = "CAST('-9223372036854775808' AS BIGINT)"
 """What Flink's UNIX_TIMESTAMP gives for text that does not read."""

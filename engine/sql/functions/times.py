@@ -21,6 +21,9 @@ from bergsql.engine.sql.types import (
     DOUBLE,
     INT,
     INTEGERS,
+    LTZ3,
+    LTZ6,
+    STAMP6,
     STAMPS,
     STRING,
     TEXTS,
@@ -30,9 +33,6 @@ from bergsql.engine.sql.types import (
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
-
-LTZ3, LTZ6 = DataType(Kind.TIMESTAMP_LTZ, 3), DataType(Kind.TIMESTAMP_LTZ, 6)
-STAMP3, STAMP6 = DataType(Kind.TIMESTAMP, 3), DataType(Kind.TIMESTAMP, 6)
 
 
 def _local(bound: Bound) -> str:
