@@ -51,9 +51,10 @@ def show(session: Session, statement: st.ShowPartitions) -> Result:
 def partitions_of(table: LoadedTable, storage: Storage) -> list[Partition]:
     """The partitions of the current snapshot, by path. Those of all partition specs are there."""
     from bergsql.engine.table.planning import plan_files
+    from bergsql.engine.table.read_point import current
 
     metadata = table.metadata
-    plan = plan_files(metadata, metadata.current_snapshot(), None, storage)
+    plan = plan_files(metadata, current(metadata), None, storage)
     by_key: dict[tuple[int, tuple[object, ...]], Partition] = {}
     by_path: dict[str, Partition] = {}
     for task in plan.tasks:

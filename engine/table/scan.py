@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import not_supported
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.table.file_columns import fits_by_name, holds_struct, identify, mapping_by_name, name_mapping
@@ -21,6 +21,7 @@ from bergsql.engine.table.file_streams import FORMATS, FileStream, stream_column
 from bergsql.engine.table.parquet_schema import Node, read_columns
 from bergsql.engine.table.planning import FilePlan, FileTask, plan_files
 from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql
+from bergsql.engine.table.read_point import current
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.predicate import Predicate
+    from bergsql.engine.table.read_point import ReadPoint
 
 _PARQUET = "PARQUET"
 _SAMPLE = 64
@@ -53,27 +55,22 @@ def build_scan(
     table: LoadedTable,
     storage: Storage,
     *,
-    snapshot_id: int | None = None,
+    point: ReadPoint | None = None,
     predicate: Predicate | None = None,
     columns: frozenset[str] | None = None,
     name_prefix: str = "s0",
 ) -> TableScan:
-    """The scan of a table: the current snapshot with the current schema, or ``snapshot_id`` with its own.
+    """The scan of a table at ``point`` (by default: as it is now).
 
     The SQL gives ``columns`` (all by default; at least one) in the schema's order, under the table's names and with
     DuckDB's types for theirs. ``predicate`` only leaves files out: the rows are still to be filtered. Variables are
     named ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
     """
     metadata = table.metadata
-    if snapshot_id is None:
-        snapshot, schema = metadata.current_snapshot(), metadata.schema
-    else:
-        snapshot = metadata.snapshot(snapshot_id)
-        if snapshot is None:
-            raise BergError(ErrorCode.NOT_FOUND, f"Table {table.full_name} has no snapshot {snapshot_id}.")
-        schema = metadata.schema_for(snapshot)
+    point = point or current(metadata)
+    schema = point.schema
     fields = _chosen(schema, columns, table)
-    plan = plan_files(metadata, snapshot, predicate, storage, schema=schema)
+    plan = plan_files(metadata, point, predicate, storage)
     _refuse(plan, table)
     groups = _Grouping(metadata, storage, fields, schema).groups(plan.tasks)
     variables: dict[str, object] = {}

@@ -18,9 +18,11 @@ from bergsql.catalog.metadata.transforms import Transform
 from bergsql.catalog.metadata.types import LongType, NestedField, StringType
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
+from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
-from bergsql.engine.table.planning import DELETE_FILE_PATH_ID, FilePlan, plan_files
+from bergsql.engine.table.planning import FilePlan, plan_files
 from bergsql.engine.table.predicate import Compare, Op, Predicate
+from bergsql.engine.table.read_point import ReadPoint, current
 
 SCHEMA = Schema(0, (NestedField(1, "id", LongType(), False), NestedField(2, "p", StringType(), False)))
 PLAIN = PartitionSpec(0, ())
@@ -82,7 +84,7 @@ def metadata(folder: Path, *manifests: Manifest, missing: Sequence[int] = ()) ->
 
 
 def plan(table: TableMetadata, predicate: Predicate | None = None) -> FilePlan:
-    return plan_files(table, table.current_snapshot(), predicate, LocalStorage())
+    return plan_files(table, current(table), predicate, LocalStorage())
 
 
 def entry(file: DataFile, sequence: int, status: EntryStatus = EntryStatus.EXISTING) -> ManifestEntry:
@@ -103,7 +105,7 @@ def applied(found: FilePlan) -> dict[str, list[str]]:
 
 def test_no_snapshot(tmp_path: Path) -> None:
     table = metadata(tmp_path)
-    assert plan_files(table, None, Compare("p", Op.EQ, "y"), LocalStorage()) == FilePlan()
+    assert plan_files(table, ReadPoint(None, table.schema), Compare("p", Op.EQ, "y"), LocalStorage()) == FilePlan()
     assert plan(table) == FilePlan()
 
 

@@ -45,6 +45,7 @@ from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent
 from bergsql.engine.table.file_columns import NAME_MAPPING
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.predicate import Compare, Op
+from bergsql.engine.table.read_point import at_snapshot
 from bergsql.engine.table.scan import TableScan, build_scan
 
 STORAGE = LocalStorage()
@@ -374,7 +375,7 @@ def test_an_old_snapshot_reads_with_its_own_schema(tmp_path: Path) -> None:
     now = Schema(1, (opt(3, "added", TEXT), opt(1, "new", LONG)))
     metadata = replace(loaded.metadata, schemas=(table.schema, now), current_schema_id=1)
     evolved = replace(loaded, metadata=metadata)
-    then = build_scan(evolved, STORAGE, snapshot_id=1, predicate=Compare("s", Op.EQ, "b"))
+    then = build_scan(evolved, STORAGE, point=at_snapshot(evolved.metadata, 1), predicate=Compare("s", Op.EQ, "b"))
     assert ([f.name for f in then.fields], then.schema.schema_id) == (["old", "s"], 0)
     assert then.plan.files_total == 1
     assert [f.name for f in build_scan(evolved, STORAGE, predicate=Compare("new", Op.EQ, 1)).fields] == ["added", "new"]
@@ -423,8 +424,8 @@ def test_what_is_refused_by_name(tmp_path: Path) -> None:
     table.schema = Schema(0, (opt(1, "id", LONG), opt(2, "ID", LONG)))
     with pytest.raises(BergError, match="'id' and 'ID' differ only in case"):
         table.scan()
-    with pytest.raises(BergError, match=r"Table c\.db\.t has no snapshot 5\."):
-        table.scan(snapshot_id=5)
+    with pytest.raises(BergError, match=r"The table has no snapshot 5\."):
+        at_snapshot(table.loaded().metadata, 5)
 
 
 def test_a_data_file_that_is_none(tmp_path: Path) -> None:
