@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     # The package ``duckdb`` adds relations and expressions, which nothing here uses, and takes three times as long to
@@ -15,7 +15,19 @@ except ImportError:  # pragma: no cover - a later DuckDB may name its core other
 
 from bergsql.engine.sql.quoting import string_literal
 
-__all__ = ["CHUNK_ROWS", "Duck", "duckdb", "fetch_chunks", "half_of_memory", "is_interruption", "set_variables"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "CHUNK_ROWS",
+    "Duck",
+    "duckdb",
+    "fetch_batches",
+    "fetch_chunks",
+    "half_of_memory",
+    "is_interruption",
+    "set_variables",
+]
 
 CHUNK_ROWS = 2048
 """Rows fetched at a time: one DuckDB vector."""
@@ -115,6 +127,19 @@ def fetch_chunks(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[objec
     """The cursor's rows, a list at a time, until there are none."""
     while chunk := cursor.fetchmany(CHUNK_ROWS):
         yield chunk
+
+
+def fetch_batches(cursor: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.RecordBatch]:
+    """The cursor's rows as Arrow batches of at most ``rows``, until there are none."""
+    import warnings
+
+    import duckdb as _package  # noqa: F401 - without the whole package, its core does not know Arrow
+
+    with warnings.catch_warnings():
+        # DuckDB advises its relations, which would run the query again.
+        warnings.simplefilter("ignore", UserWarning)
+        reader: Any = cursor.to_arrow_reader(rows)
+    yield from reader
 
 
 def is_interruption(error: RuntimeError) -> bool:

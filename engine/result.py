@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.sql.types import STRING, DataType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = tuple[object, ...]
 """One row as Python values.
@@ -39,10 +42,12 @@ class Column(NamedTuple):
 class Result:
     """A result. ``chunks`` streams lists of rows and may be read once; ``close`` frees what is unread.
 
-    ``messages`` are lines for the person, shown as ``[INFO] …`` on stderr.
+    ``batches``, of a query, gives what is unread as Arrow batches of at most so many rows instead: columns by place,
+    DuckDB's own types, with what :func:`bergsql.engine.rows.presentable` makes of others. ``messages`` are lines for
+    the person, shown as ``[INFO] …`` on stderr.
     """
 
-    __slots__ = ("chunks", "close", "columns", "kind", "messages")
+    __slots__ = ("batches", "chunks", "close", "columns", "kind", "messages")
 
     def __init__(
         self,
@@ -51,12 +56,14 @@ class Result:
         chunks: Iterable[list[Row]] = (),
         messages: tuple[str, ...] = (),
         close: Callable[[], None] = lambda: None,
+        batches: Callable[[int], Iterator[pa.RecordBatch]] | None = None,
     ) -> None:
         self.kind = kind
         self.columns = columns
         self.chunks = chunks
         self.messages = messages
         self.close = close
+        self.batches = batches
 
     def rows(self) -> Iterator[Row]:
         """All rows, one by one."""

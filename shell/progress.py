@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from threading import Event, Thread
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from bergsql.engine.result import Row
     from bergsql.engine.session import Session
+
+_T = TypeVar("_T")
 
 PATIENCE = 1.0
 """Seconds before a bar shows up: most statements are done by then."""
@@ -42,8 +43,8 @@ class ProgressBar:
             self._thread.join()
             self._thread = None
 
-    def until_first(self, chunks: Iterable[list[Row]]) -> Iterator[list[Row]]:
-        """``chunks``, with the bar taken away before the first is handed on."""
+    def until_first(self, chunks: Iterable[_T]) -> Iterator[_T]:
+        """``chunks`` or batches, with the bar taken away before the first is handed on."""
         try:
             for chunk in chunks:
                 self.stop()

@@ -122,6 +122,9 @@ class Runner:
                     if result.kind is not ResultKind.ROWS:
                         self._bar.stop()
                     result.chunks = self._bar.until_first(result.chunks)
+                    if (batches := result.batches) is not None:
+                        bar = self._bar
+                        result.batches = lambda rows: bar.until_first(batches(rows))
                 self._show(result, started, announce)
             finally:
                 result.close()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bergsql.catalog.errors import not_supported
-from bergsql.engine.duck import duckdb, fetch_chunks, is_interruption, set_variables
+from bergsql.engine.duck import duckdb, fetch_batches, fetch_chunks, is_interruption, set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
-from bergsql.engine.result import Column, Result, ResultKind, Row
+from bergsql.engine.result import Column, Result, ResultKind
 from bergsql.engine.rows import converted, presentable
 from bergsql.engine.sql import statements as st
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
+
+_T = TypeVar("_T")
 
 
 def select(session: Session, statement: st.Select) -> Result:
@@ -42,14 +44,25 @@ def open_plan(session: Session, plan: QueryPlan) -> Result:
     except BaseException:
         session.duck.done(cursor)
         raise
-    chunks = converted(_guarded(session, plan, cursor), types)
-    return Result(ResultKind.ROWS, columns, chunks, close=lambda: session.duck.done(cursor))
+
+    def guarded(fetched: Iterator[_T]) -> Iterator[_T]:
+        return _guarded(session, plan, cursor, fetched)
+
+    return Result(
+        ResultKind.ROWS,
+        columns,
+        converted(guarded(fetch_chunks(cursor)), types),
+        close=lambda: session.duck.done(cursor),
+        batches=lambda rows: guarded(fetch_batches(cursor, rows)),
+    )
 
 
-def _guarded(session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnection) -> Iterator[list[Row]]:
-    """The rows; DuckDB's errors on the way become ours, and the cursor is released at the end."""
+def _guarded(
+    session: Session, plan: QueryPlan, cursor: duckdb.DuckDBPyConnection, fetched: Iterator[_T]
+) -> Iterator[_T]:
+    """What is fetched; DuckDB's errors on the way become ours, and the cursor is released at the end."""
     try:
-        yield from fetch_chunks(cursor)
+        yield from fetched
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.Error as error:

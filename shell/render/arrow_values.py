@@ -22,6 +22,9 @@ from bergsql.shell.render.layout import filled_chunks, unique
 CHUNKS_PER_BATCH = 16
 """A result's chunks are small: so many are put together."""
 
+ROWS_PER_BATCH = 32_768
+"""Rows of a batch that DuckDB gives: as many as those together."""
+
 _PLAIN = {
     Kind.BOOLEAN: pa.bool_(),
     Kind.TINYINT: pa.int8(),
@@ -53,11 +56,32 @@ def record_batches(result: Result, schema: pa.Schema) -> Iterator[pa.RecordBatch
 
     :raises BergError: EXECUTION for a value that Arrow has no room for, such as a DATE of the year 10000.
     """
+    if result.batches is not None and all(_held_alike(column.type) for column in result.columns):
+        yield from _cast(result.batches(ROWS_PER_BATCH), schema)
+        return
     prepare = [_preparation(c.type, f.type) for c, f in zip(result.columns, schema, strict=True)]
     for rows in _gathered(filled_chunks(result)):
         arrays = []
         for values, change, field in zip(zip(*rows, strict=True), prepare, schema, strict=True):
             arrays.append(_array(values if change is None else _changed(values, change), field))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _held_alike(type_: DataType) -> bool:
+    """Whether DuckDB's Arrow and ours hold the type alike, but for what a cast turns without loss."""
+    match type_.kind:
+        case Kind.UUID | Kind.MAP | Kind.MULTISET | Kind.INTERVAL_YEAR_MONTH | Kind.INTERVAL_DAY_TIME:
+            return False
+        case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ | Kind.TIME:
+            return not type_.holds_nanoseconds
+        case Kind.ROW:  # whose fields may have one name
+            return False
+    return all(_held_alike(child.type) for child in type_.children)
+
+
+def _cast(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        arrays = [array.cast(field.type) for array, field in zip(batch.columns, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
