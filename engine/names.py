@@ -12,6 +12,7 @@ from bergsql.engine.sql.statements import Name
 
 if TYPE_CHECKING:
     from bergsql.engine.definitions import Pointer
+    from bergsql.engine.plan.relations import IcebergRelation
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import CreateTable
 
@@ -141,12 +142,30 @@ def load_pointed(pointer: Pointer, span: Span | None, *, declared: bool = False)
         raise BergError(error.code, message, span=span, hint=hint) from None
 
 
+def metadata_table(session: Session, name: Name) -> IcebergRelation | None:
+    """The metadata table of a table that ``name`` names, where no table has that name itself."""
+    from bergsql.engine.plan.relations import is_metadata_table
+    from bergsql.engine.relations import SessionRelations
+
+    if not is_metadata_table(name.parts[-1].rpartition("$")[2]):
+        return None
+    table = named_table(session, name)
+    if table.catalog.table_exists(table.ident):
+        return None
+    return SessionRelations(session).part_of_table(name.parts, name.span)
+
+
 def _refuse_part(session: Session, name: Name) -> None:
     from bergsql.engine.relations import SessionRelations
 
     part = SessionRelations(session).part_of_table(name.parts, name.span)
-    if part is not None:
-        raise not_supported(f"'{part.suffix}' of a table in this statement", name.span)
+    if part is None:
+        return
+    if metadata_table(session, name) is not None:
+        from bergsql.engine.plan.metadata_tables import only_read
+
+        raise only_read(part, name.span)
+    raise not_supported(f"'{part.suffix}' of a table in this statement", name.span)
 
 
 def connector_of(definition: CreateTable) -> str:

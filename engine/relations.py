@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.engine.sql.functions.model import Special
 
-METADATA_TABLES = frozenset(
-    "history metadata_log_entries snapshots entries files data_files delete_files manifests partitions "
-    "position_deletes all_data_files all_delete_files all_files all_entries all_manifests refs changes".split()
-)
 _REFERENCE_PREFIXES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
 
 
@@ -83,6 +79,8 @@ class SessionRelations:
         """A hint on the metadata table that a last part may mean, when what is before it is a table."""
         base, dollar, suffix = parts[-1].rpartition("$")
         shorter = (*parts[:-1], base) if dollar else parts[:-1]
+        from bergsql.engine.plan.relations import METADATA_TABLES
+
         near = did_you_mean(suffix or parts[-1], METADATA_TABLES)
         if not near or not shorter or self.part_of_table((*shorter, "snapshots"), span) is None:
             return None
@@ -125,14 +123,12 @@ class SessionRelations:
     def part_of_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
         """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it."""
         from bergsql.engine.names import table_name
-        from bergsql.engine.plan.relations import IcebergRelation
+        from bergsql.engine.plan.relations import IcebergRelation, is_metadata_table
 
         base, dollar, suffix = parts[-1].rpartition("$")
-        if dollar and suffix.casefold() in METADATA_TABLES:
+        if dollar and is_metadata_table(suffix):
             shorter = (*parts[:-1], base)
-        elif len(parts) > 1 and (
-            parts[-1].casefold() in METADATA_TABLES or parts[-1].casefold().startswith(_REFERENCE_PREFIXES)
-        ):
+        elif len(parts) > 1 and (is_metadata_table(parts[-1]) or parts[-1].casefold().startswith(_REFERENCE_PREFIXES)):
             shorter, suffix = parts[:-1], parts[-1]
         else:
             return None

@@ -8,7 +8,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.definitions import find
 from bergsql.engine.execute.describe import columns, flink_columns, flink_row
 from bergsql.engine.execute.like import matcher
-from bergsql.engine.names import load
+from bergsql.engine.names import load, metadata_table
 from bergsql.engine.result import Result, Row, listing
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
@@ -25,7 +25,7 @@ def show(session: Session, statement: st.ShowColumns) -> Result:
     if session.flavour is Flavour.FLINK:
         listed = columns(session, name)
         return Result(listed.kind, listed.columns, [[row for row in listed.rows() if keeps(str(row[0]))]])
-    if find(session, name.parts, name.span) is not None:
+    if find(session, name.parts, name.span) is not None or metadata_table(session, name) is not None:
         names = [str(row[0]) for row in columns(session, name).rows()]
     else:
         names = [field.name for field in load(session, name, declared=True)[1].metadata.schema.fields]
@@ -63,7 +63,7 @@ def _column(session: Session, name: st.Name, column: st.Name) -> Row:
     :raises BergError: NOT_FOUND, at the column.
     """
     wanted, flink = str(column), session.flavour is Flavour.FLINK
-    if find(session, name.parts, name.span) is None:
+    if find(session, name.parts, name.span) is None and metadata_table(session, name) is None:
         schema = load(session, name, declared=True)[1].metadata.schema
         field = schema.find(wanted, case_sensitive=flink)
         if field is not None:

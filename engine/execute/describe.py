@@ -11,9 +11,9 @@ from bergsql.engine.definitions import Found, View, find
 from bergsql.engine.execute.connector_text import connector_rows
 from bergsql.engine.execute.default_text import default_sql
 from bergsql.engine.execute.layout_text import partition_terms
-from bergsql.engine.names import load
+from bergsql.engine.names import load, metadata_table
 from bergsql.engine.plan.query import query_columns
-from bergsql.engine.plan.relations import ViewRelation
+from bergsql.engine.plan.relations import IcebergRelation, ViewRelation
 from bergsql.engine.plan.views import view_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing
@@ -71,6 +71,9 @@ def columns(session: Session, name: st.Name) -> Result:
         if isinstance(found.definition, View):
             return _describe_view(session, found, found.definition, name.span)
         return flink_columns(connector_rows(session, found, found.definition))
+    part = metadata_table(session, name)
+    if part is not None:
+        return _describe_metadata_table(session, part, name.span)
     _, table = load(session, name, declared=True)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
@@ -110,8 +113,25 @@ def _describe_view(session: Session, found: Found, view: View, span: Span) -> Re
     )
 
 
+def _describe_metadata_table(session: Session, part: IcebergRelation, span: Span) -> Result:
+    from bergsql.engine.plan.metadata_tables import fields_of
+
+    fields = fields_of(part, span)
+    if session.flavour is Flavour.SPARK:
+        return listing(("col_name", "data_type", "comment"), [_spark_row(f) for f in fields])
+    return flink_columns([_flink_row(f) for f in fields])
+
+
+def _spark_row(field: NestedField) -> Row:
+    return (field.name, spark_name(from_iceberg(field.type)), field.doc)
+
+
+def _flink_row(field: NestedField) -> Row:
+    return (field.name, flink_name(from_iceberg(field.type)), not field.required, None, None, None, field.doc)
+
+
 def _describe_spark(metadata: TableMetadata) -> Result:
-    rows: list[Row] = [(f.name, spark_name(from_iceberg(f.type)), f.doc) for f in metadata.schema.fields]
+    rows: list[Row] = [_spark_row(f) for f in metadata.schema.fields]
     live = [f for f in metadata.spec.fields if f.transform.kind is not TransformKind.VOID]
     if live and all(f.transform.kind is TransformKind.IDENTITY for f in live):
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]

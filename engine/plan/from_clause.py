@@ -12,7 +12,7 @@ from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
 from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
-from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
+from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation, is_metadata_table
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
@@ -164,7 +164,7 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
     version = node.args.get("version")
     if version is not None:
         raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
-    return _bind_relation_of(relation, alias, names, scope, planner, span)
+    return _bind_relation_of(relation, alias, names, scope, planner, span, parts[-1])
 
 
 def _bind_view(node: exp.Table, view: ViewRelation, scope: Scope, planner: Planner) -> str:
@@ -206,6 +206,7 @@ def _bind_relation_of(
     scope: Scope,
     planner: Planner,
     span: Span | None,
+    written: str,
 ) -> str:
     if isinstance(relation, ConnectorRelation):
         from bergsql.engine.connector_names import unread
@@ -219,6 +220,8 @@ def _bind_relation_of(
         )
         return _bind_connector(relation, alias, names, scope, planner, span)
     if relation.suffix is not None:
+        if is_metadata_table(relation.suffix):
+            return _bind_metadata_table(relation, alias, names, scope, planner, span, written)
         raise not_supported(_suffix_form(relation.suffix), span)
     number = planner.slot(relation)
     columns = [
@@ -237,6 +240,24 @@ def _bind_relation_of(
         span,
         is_table=True,
     )
+
+
+def _bind_metadata_table(
+    relation: IcebergRelation,
+    alias: str | None,
+    names: list[exp.Expr],
+    scope: Scope,
+    planner: Planner,
+    span: Span | None,
+    written: str,
+) -> str:
+    from bergsql.engine.plan.metadata_tables import names_of, output_columns
+
+    number = planner.slot(relation)
+    columns = output_columns(relation, number, span)
+    answers_to = (alias,) if alias else names_of(relation, written)
+    mark = planner.slots[number].mark
+    return derive(mark, columns, alias or written, answers_to, names, scope, planner, span, is_scan=True)
 
 
 def _bind_connector(
@@ -259,7 +280,7 @@ def _suffix_form(suffix: str) -> str:
     for prefix, what in (("branch_", "The branch"), ("tag_", "The tag"), ("snapshot_id_", "The snapshot")):
         if suffix.casefold().startswith(prefix):
             return f"{what} '{suffix[len(prefix) :]}'"
-    return f"The metadata table '{suffix}'"
+    return f"'{suffix}' of a table"
 
 
 def derive(
@@ -273,21 +294,22 @@ def derive(
     span: Span | None,
     *,
     is_table: bool = False,
+    is_scan: bool = False,
 ) -> str:
-    """A relation with an alias; its columns join the scope."""
+    """A relation with an alias; its columns join the scope. ``is_scan``: a scan, as a table is one."""
     from bergsql.engine.plan.ctes import rename
 
     columns = rename(columns, names, wanted, span)
     alias = planner.alias(wanted)
     found, inner = derived_columns(columns, alias)
-    if is_table:
+    if is_table or is_scan:
         # The scan gives only the columns that the query reads, under the table's own names.
         for column, origin in zip(found, (c.origin for c in columns), strict=True):
             column.sql = f"{identifier(alias)}.{identifier(origin.column if origin else column.name)}"
     _refuse_same_name(scope, answers_to, span)
     scope.add(Source(answers_to, found, has_metadata_columns=is_table))
     scope.slots.update(c.origin.slot for c in columns if c.origin is not None)
-    if is_table:
+    if is_table or is_scan:
         return f"{sql} AS {identifier(alias)}"
     return f"{sql} AS {identifier(alias)}({', '.join(inner)})"
 

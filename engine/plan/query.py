@@ -124,6 +124,8 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
     from bergsql.engine.table.scan import build_scan
 
     relation = slot.relation
+    if relation.suffix is not None:
+        return _planned_metadata(number, slot)
     predicate = all_of(*slot.predicates)
     scan = build_scan(
         relation.table,
@@ -137,6 +139,25 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
         ".".join(relation.parts),
         tuple(f.name for f in scan.fields),
         predicate,
+        scan,
+        snapshot.snapshot_id if snapshot is not None else None,
+    )
+
+
+def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
+    """The scan of a metadata table. Conditions are left to what reads it."""
+    from bergsql.engine.plan.metadata_tables import name_of
+    from bergsql.engine.table.inspect.tables import metadata_scan
+    from bergsql.engine.table.predicate import AlwaysTrue
+
+    relation = slot.relation
+    name, columns = name_of(relation), frozenset(slot.columns)
+    scan = metadata_scan(name, relation.table, relation.storage, columns=columns, name_prefix=f"s{number}")
+    snapshot = relation.table.metadata.current_snapshot()
+    return PlannedScan(
+        ".".join((*relation.parts, name)),
+        tuple(f.name for f in scan.fields),
+        AlwaysTrue(),
         scan,
         snapshot.snapshot_id if snapshot is not None else None,
     )

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements import ColumnDef, Query
 
 
+METADATA_TABLES = frozenset(
+    "history metadata_log_entries snapshots entries files data_files delete_files manifests partitions "
+    "position_deletes all_data_files all_delete_files all_files all_entries all_manifests refs changes".split()
+)
+"""What may stand behind a table's name, as one of its parts or after ``$``, in any case."""
+
+
+def is_metadata_table(suffix: str) -> bool:
+    """Whether it is the name of a metadata table (and not of a reference)."""
+    return suffix.casefold() in METADATA_TABLES
+
+
 class IcebergRelation(NamedTuple):
     """An Iceberg table, or with ``suffix`` one of its metadata tables (``snapshots``) or references (``branch_b``)."""
 

@@ -96,13 +96,13 @@ class FileStream:
         return pa.schema([*named, pa.field(FILE_INDEX, pa.int64())])
 
     def __arrow_c_schema__(self) -> Any:
-        with _told():
+        with told():
             return self.schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         import pyarrow as pa
 
-        with _told():
+        with told():
             schema = self.schema()
         reader = pa.RecordBatchReader.from_batches(schema, self._read(schema))
         return reader.__arrow_c_stream__(requested_schema)
@@ -110,7 +110,7 @@ class FileStream:
     def _read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        with _told():
+        with told():
             for n, path in enumerate(self.paths):
                 for batch in _batches(self.storage, self.file_format, path, self.columns):
                     index = pa.repeat(pa.scalar(n, pa.int64()), batch.num_rows)
@@ -123,7 +123,7 @@ def stream_name(position: int) -> str:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told() -> Iterator[None]:
     """Turns an error of ours into a text that :func:`stream_error` knows again."""
     try:
         yield
