@@ -59,6 +59,8 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
                 f"{identifier(f.name)} := {_presented(named[f.name], f.type, depth + 1)}" for f in type_.children
             )
             return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({parts}) END"
+        case Kind.VARIANT:
+            return f"CAST(CAST({value} AS JSON) AS VARCHAR)"
         case _:
             return f"CAST({value} AS VARCHAR)"
 

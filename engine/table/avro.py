@@ -100,6 +100,14 @@ def block_codec(name: str) -> Callable[[bytes], bytes]:
         return lambda b: b
     if name == "deflate":
         return lambda b: zlib.decompress(b, -15)
+    if name == "bzip2":
+        import bz2
+
+        return bz2.decompress
+    if name == "xz":
+        import lzma
+
+        return lzma.decompress
     if name in ("zstandard", "snappy"):
         import pyarrow as pa
 

@@ -20,8 +20,11 @@ from bergsql.catalog.metadata.types import (
     TimestampType,
     TimestamptzNsType,
     TimestamptzType,
+    UnknownType,
     UUIDType,
+    VariantType,
     children,
+    walk,
 )
 from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT96, Node
 
@@ -61,35 +64,60 @@ def _mapped(items: list[dict[str, Any]]) -> Mapping[str, MappedName]:
 
 
 def mapping_by_name(fields: Sequence[NestedField]) -> Mapping[str, MappedName]:
-    """The mapping that holds for Avro and ORC files without field ids, where the table has none: the fields' names."""
+    """The mapping of the fields' own names."""
     return {f.name: MappedName(f.field_id, mapping_by_name(children(f.type))) for f in fields}
 
 
-def identify(columns: tuple[Node, ...], mapping: Mapping[str, MappedName] | None) -> tuple[Node, ...]:
-    """The columns of a file with field ids: the file's own, else the name mapping's, else by position."""
+def identify(
+    columns: tuple[Node, ...],
+    file_format: str,
+    mapping: Mapping[str, MappedName] | None,
+    fields: Sequence[NestedField],
+) -> tuple[Node, ...]:
+    """The columns of a file with the ids of the table's ``fields``; the very same ones where it has them itself.
+
+    As Iceberg's Java: a file that has ids keeps them (and a mapping gives Avro files' other parts theirs); one without
+    any takes those of the mapping. Where there is none either, Avro and ORC files go by the fields' names; the first
+    column of a Parquet file is the field 1, and so on, and only what is nested in it goes by name.
+    """
     if any(c.has_ids() for c in columns):
+        if file_format == "AVRO" and mapping is not None:
+            return tuple(_by_name(c, mapping, keep=True) for c in columns)
         return columns
-    if mapping is None:
-        return tuple(replace(c, field_id=i) for i, c in enumerate(columns, 1))
-    return tuple(_by_name(c, mapping) for c in columns)
+    if mapping is None and file_format == "PARQUET":
+        inside = {f.field_id: mapping_by_name(children(f.type)) for f in fields}
+        return tuple(_with_parts(replace(c, field_id=i), inside.get(i, {}), False) for i, c in enumerate(columns, 1))
+    known = mapping_by_name(fields) if mapping is None else mapping
+    return tuple(_by_name(c, known) for c in columns)
 
 
-def _by_name(node: Node, mapping: Mapping[str, MappedName]) -> Node:
+def _by_name(node: Node, mapping: Mapping[str, MappedName], keep: bool = False) -> Node:
+    """``node`` with the ids of the mapping, or with those that it lacks if it is to ``keep`` its own."""
     mapped = mapping.get(node.name, MappedName(None, {}))
-    if node.kind in ("list", "map"):
+    kept = keep and node.field_id is not None
+    return _with_parts(node if kept else replace(node, field_id=mapped.field_id), mapped.parts, keep)
+
+
+def _with_parts(node: Node, mapping: Mapping[str, MappedName], keep: bool) -> Node:
+    if not node.children:
+        return node
+    if node.kind == "struct":
+        parts = tuple(_by_name(c, mapping, keep) for c in node.children)
+    else:
         # A mapping calls them element, key and value, whatever the file calls them.
         names = ("element",) if node.kind == "list" else ("key", "value")
         parts = tuple(
-            replace(_by_name(replace(c, name=n), mapped.parts), name=c.name)
+            replace(_by_name(replace(c, name=n), mapping, keep), name=c.name)
             for n, c in zip(names, node.children, strict=True)
         )
-    else:
-        parts = tuple(_by_name(c, mapped.parts) for c in node.children)
-    return replace(node, field_id=mapped.field_id, children=parts)
+    return replace(node, children=parts)
 
 
 def fits_by_name(node: Node, kind: IcebergType) -> bool:
-    """Whether matching the parts of a column by their names, as DuckDB does, gives what matching by ids would."""
+    """Whether matching the parts of a column by their names, as DuckDB does, gives what matching by ids would.
+
+    DuckDB matches without regard to case, and then keeps the file's names: those must be the table's.
+    """
     match kind:
         case StructType(fields):
             if node.kind != "struct":
@@ -98,6 +126,8 @@ def fits_by_name(node: Node, kind: IcebergType) -> bool:
             if len({c.name.lower() for c in node.children}) < len(node.children) or len(names) < len(fields):
                 return False
             there = {c.field_id for c in node.children}
+            if not there & {f.field_id for f in fields}:
+                return False  # DuckDB casts no struct to one that shares no name with it
             if any(f.initial_default is not None for f in fields if f.field_id not in there):
                 return False
             return all(_part_fits(c, names.get(c.name.lower())) for c in node.children) and all(
@@ -111,6 +141,10 @@ def fits_by_name(node: Node, kind: IcebergType) -> bool:
                 and fits_by_name(node.children[0], kind.key)
                 and fits_by_name(node.children[1], kind.value)
             )
+        case VariantType():
+            return node.kind == "variant"
+        case UnknownType():
+            return False  # whatever the file holds, it is NULL
     return node.kind == "primitive" and not needs_help(node, kind)
 
 
@@ -134,16 +168,11 @@ def _part_fits(part: Node, named: NestedField | None) -> bool:
 
 def _named(node: Node, field: NestedField) -> bool:
     part = next(c for c in node.children if c.field_id == field.field_id)
-    return part.name.lower() == field.name.lower()
+    return part.name == field.name
 
 
-def holds_struct(kind: IcebergType) -> bool:
-    """Whether there is a struct in the type: something with parts that can be renamed."""
-    match kind:
-        case StructType():
-            return True
-        case ListType():
-            return holds_struct(kind.element)
-        case MapType():
-            return holds_struct(kind.key) or holds_struct(kind.value)
-    return False
+def must_be_looked_at(wanted: NestedField) -> bool:
+    """Whether files that hold the field, or lack it, may need help of a kind that only their schema tells."""
+    return (wanted.initial_default is not None and not wanted.type.is_primitive) or any(
+        isinstance(f.type, StructType | UUIDType | VariantType | UnknownType) for f in walk((wanted,))
+    )

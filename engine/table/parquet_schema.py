@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.lru import Lru
 from bergsql.engine.table.thrift import CompactReader
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
 
 MAGIC = b"PAR1"
+_ENCRYPTED = b"PARE"
 _FIRST_READ = 32 << 10
 """Bytes read from the end of a file at first; most footers are shorter."""
 
@@ -31,14 +32,14 @@ _REPEATED = 2
 _CONVERTED_MAPS = (1, 2)
 _CONVERTED_LIST = 3
 _CONVERTED_TIMESTAMPS = (9, 10)
-_LOGICAL_MAP, _LOGICAL_LIST, _LOGICAL_TIMESTAMP = 2, 3, 8
+_LOGICAL_MAP, _LOGICAL_LIST, _LOGICAL_TIMESTAMP, _LOGICAL_VARIANT = 2, 3, 8, 16
 _IS_ADJUSTED_TO_UTC = 1  # of TimestampType
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A column of a file, or a part of one. ``kind`` is primitive, struct, list (children: the element) or map
-    (children: key and value)."""
+    """A column of a file, or a part of one. ``kind`` is primitive, struct, list (children: the element), map
+    (children: key and value) or variant (which the file says to be one; its parts do not matter)."""
 
     name: str
     field_id: int | None
@@ -74,6 +75,8 @@ def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
         file.seek(start)
         tail = file.read(end - start)
         length = int.from_bytes(tail[-8:-4], "little")
+        if tail[-4:] == _ENCRYPTED:
+            raise encrypted(path)
         if tail[-4:] != MAGIC or length > end - 12:
             raise _damaged(path)
         if length + 8 > len(tail):
@@ -89,6 +92,11 @@ def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
         _schemas.put(columns, columns)
     _footers.put((path, size), known)
     return known
+
+
+def encrypted(path: str) -> BergError:
+    """The refusal of a file that only its owner's keys open."""
+    return not_supported(f"Reading the encrypted data file {path}")
 
 
 def _damaged(path: str) -> BergError:
@@ -121,6 +129,8 @@ def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:
         said = {k: element[k] for k in (TYPE_LENGTH, CONVERTED, SCALE, PRECISION, LOGICAL) if k in element}
         annotated = bool(logical) or CONVERTED in element
         return Node(name, number, "primitive", (), element.get(TYPE), annotated, str(said) if said else "", utc), at
+    if _LOGICAL_VARIANT in logical:
+        return Node(name, number, "variant"), at
     if len(parts) == 1 and repeated[0]:
         inner = parts[0]
         if _LOGICAL_MAP in logical or element.get(CONVERTED) in _CONVERTED_MAPS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.types import (
     BinaryType,
     DateType,
@@ -21,11 +22,13 @@ from bergsql.catalog.metadata.types import (
     TimestamptzNsType,
     TimestamptzType,
     TimeType,
+    UnknownType,
     UUIDType,
+    VariantType,
 )
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name, from_iceberg
-from bergsql.engine.table.file_columns import needs_help
+from bergsql.engine.table.file_columns import fits_by_name, needs_help
 from bergsql.engine.table.parquet_schema import Node
 
 
@@ -49,31 +52,56 @@ def default_sql(field: NestedField) -> str:
 
 
 def value_sql(kind: IcebergType, node: Node, access: str, depth: int) -> str:
-    """``access`` as a value of ``kind``, parts matched by field id. ``depth`` keeps nested lambdas apart."""
-    match kind:
-        case StructType(fields):
-            parts = {c.field_id: c for c in node.children if c.field_id is not None}
+    """``access`` as a value of ``kind``, parts matched by field id. ``depth`` keeps nested lambdas apart.
+
+    CORRUPT when the file holds another kind of value under the field's id.
+    """
+    if isinstance(kind, UnknownType):
+        return f"CAST(NULL AS {duckdb_type(kind)})"
+    if not kind.is_primitive and fits_by_name(node, kind):
+        return f"CAST({access} AS {duckdb_type(kind)})"
+    match kind, node.kind:
+        case StructType(fields), "struct":
+            # By place: names in a file need not differ in more than their case.
+            places = {c.field_id: i for i, c in enumerate(node.children) if c.field_id is not None}
             packed = []
             for f in fields:
-                part = parts.get(f.field_id)
-                inner = default_sql(f) if part is None else _part_sql(f.type, part, access, depth)
+                i = places.get(f.field_id)
+                inner = (
+                    default_sql(f)
+                    if i is None
+                    else value_sql(f.type, node.children[i], f"struct_extract_at({access}, {i + 1})", depth)
+                )
                 packed.append(f"{identifier(f.name)} := {inner}")
             return f"CASE WHEN {access} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"
-        case ListType():
+        case ListType(), "list":
             item = f"v{depth}"
             element = value_sql(kind.element, node.children[0], item, depth + 1)
             return f"list_transform({access}, lambda {item}: {element})"
-        case MapType():
+        case MapType(), "map":
             item = f"v{depth}"
-            key = value_sql(kind.key, node.children[0], f"{item}.key", depth + 1)
-            value = value_sql(kind.value, node.children[1], f"{item}.value", depth + 1)
+            key = value_sql(kind.key, node.children[0], f"struct_extract({item}, 'key')", depth + 1)
+            value = value_sql(kind.value, node.children[1], f"struct_extract({item}, 'value')", depth + 1)
             pairs = f"list_transform(map_entries({access}), lambda {item}: struct_pack(k := {key}, v := {value}))"
             return f"CASE WHEN {access} IS NULL THEN NULL ELSE map_from_entries({pairs}) END"
-    return _primitive_sql(kind, node, access)
+        case VariantType(), "variant":
+            return access
+        case VariantType(), "struct":
+            return _variant_sql(node, access)
+        case _, "primitive" if kind.is_primitive:
+            return _primitive_sql(kind, node, access)
+    held = f"A data file holds '{node.name}' as a {node.kind}, but the table says {kind}."
+    raise BergError(ErrorCode.CORRUPT, held)
 
 
-def _part_sql(kind: IcebergType, part: Node, access: str, depth: int) -> str:
-    return value_sql(kind, part, f"struct_extract({access}, {string_literal(part.name)})", depth)
+def _variant_sql(node: Node, access: str) -> str:
+    """A variant in a file that does not call it one, of two parts (Parquet's "Variant Binary Encoding")."""
+    places = {c.name: i + 1 for i, c in enumerate(node.children)}
+    if places.keys() != {"metadata", "value"}:
+        raise not_supported(f"Reading the variant '{node.name}' in parts that no annotation explains")
+    metadata, value = (f"struct_extract_at({access}, {places[part]})" for part in ("metadata", "value"))
+    # A variant's own null is NULL, as it is where DuckDB itself reads variants.
+    return f"CASE WHEN {value} <> '\\x00'::BLOB THEN variant_bytes_to_variant({metadata} || {value}) END"
 
 
 def _primitive_sql(kind: IcebergType, node: Node, access: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import not_supported
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.sql.quoting import identifier, string_literal
-from bergsql.engine.table.file_columns import fits_by_name, holds_struct, identify, mapping_by_name, name_mapping
+from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
 from bergsql.engine.table.file_streams import FORMATS, FileStream, stream_columns, stream_name
 from bergsql.engine.table.parquet_schema import Node, read_columns
 from bergsql.engine.table.planning import FilePlan, FileTask, plan_files
@@ -78,7 +78,7 @@ def build_scan(
     for i, group in enumerate(groups):
         name = f"{name_prefix}_files{i or ''}"
         variables[name] = group.source(storage, fields)
-        selects.append(group.sql(name, fields, table))
+        selects.append(group.sql(name, fields))
     return TableScan(" UNION ALL ".join(selects) or _empty(fields), variables, plan, schema, fields)
 
 
@@ -127,7 +127,6 @@ class _Group:
 
     file_format: str
     columns: tuple[Node, ...] | None = None
-    originals: tuple[Node, ...] = ()
     tasks: list[FileTask] = field(default_factory=list)
     constants: dict[int, list[object]] = field(default_factory=dict)
     """Values by field id that only the partition knows, one a file."""
@@ -143,20 +142,23 @@ class _Group:
         columns = tuple(i for i, c in enumerate(self.columns or ()) if c.field_id in wanted)
         return FileStream(storage, self.file_format, tuple(paths), columns)
 
-    def sql(self, variable: str, fields: Sequence[NestedField], table: LoadedTable) -> str:
-        if self.columns is not None and self.file_format != _PARQUET:
-            # By its full name, which no name in the query can hide.
-            named = (replace(c, name=stream_name(i)) for i, c in enumerate(self.columns))
-            return f"SELECT {self._selected(fields, named)} FROM temp.main.{variable}"
+    def sql(self, variable: str, fields: Sequence[NestedField]) -> str:
+        if self.columns is not None:
+            # Renamed by their places, so that no name in a file can be mistaken for anything else.
+            named = [replace(c, name=stream_name(i)) for i, c in enumerate(self.columns)]
+            # A stream by its full name, which no name in the query can hide.
+            source = f"temp.main.{variable}" if self.file_format != _PARQUET else self._parquet(variable, named)
+            return f"SELECT {self._selected(fields, named)} FROM {source}"
+        by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
+        return f"SELECT * FROM read_parquet(getvariable('{variable}'), schema=MAP{{{by_id}}}, {self._options()})"
+
+    def _parquet(self, variable: str, named: Sequence[Node]) -> str:
+        names = ", ".join(c.name for c in named)
+        return f"read_parquet(getvariable('{variable}'), {self._options()}) AS f({names})"
+
+    def _options(self) -> str:
         rows = sum(t.data_file.record_count for t in self.tasks)
-        options = f"hive_partitioning=false, explicit_cardinality={rows}"
-        if self.columns is None:
-            by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
-            return f"SELECT * FROM read_parquet(getvariable('{variable}'), schema=MAP{{{by_id}}}, {options})"
-        _check_distinct((c.name for c in self.originals), f"a data file of table {table.full_name}")
-        if self.constants and any(c.name.lower() == "file_index" for c in self.originals):
-            raise not_supported("A column 'file_index' in a data file that lacks its partition columns")
-        return f"SELECT {self._selected(fields, self.columns)} FROM read_parquet(getvariable('{variable}'), {options})"
+        return f"hive_partitioning=false, explicit_cardinality={rows}"
 
     def _selected(self, fields: Sequence[NestedField], columns: Iterable[Node]) -> str:
         by_field = {c.field_id: c for c in columns if c.field_id is not None}
@@ -196,12 +198,12 @@ class _Grouping:
             ]
             for spec in metadata.specs
         }
-        self._has_structs = any(holds_struct(f.type) for f in fields)
+        self._look_at_all = any(map(must_be_looked_at, fields))
 
     def groups(self, tasks: Sequence[FileTask]) -> list[_Group]:
         if not tasks:
             return []
-        everything = self._has_structs or self._mapping is not None or len(tasks) <= _SAMPLE
+        everything = self._look_at_all or self._mapping is not None or len(tasks) <= _SAMPLE
         groups = self._sorted(tasks, everything)
         if not everything and any(g.columns is not None and g.file_format == _PARQUET for g in groups):
             groups = self._sorted(tasks, everything=True)
@@ -213,23 +215,22 @@ class _Grouping:
         for i, task in enumerate(tasks):
             key: object = None
             columns: tuple[Node, ...] | None = None
-            originals: tuple[Node, ...] = ()
             constants: dict[int, object] = {}
             file = task.data_file
             if file.format != _PARQUET:
                 originals = stream_columns(self._storage, file.format, file.path, file.file_size)
-                columns = identify(originals, self._mapping or mapping_by_name(self._schema.fields))
+                columns = identify(originals, file.format, self._mapping, self._schema.fields)
                 constants = self._constants(task, columns)
                 key = (file.format, originals, tuple(constants))
             elif everything or i % step == 0 or self._suspicious(task):
                 originals = read_columns(self._storage, file.path, file.file_size)
-                columns = identify(originals, self._mapping)
+                columns = identify(originals, file.format, self._mapping, self._schema.fields)
                 constants = self._constants(task, columns)
                 if columns is originals and not constants and self._fits(columns):
                     columns = None
                 else:
                     key = (originals, tuple(constants))
-            group = groups.setdefault(key, _Group(file.format, columns, originals))
+            group = groups.setdefault(key, _Group(file.format, columns))
             group.tasks.append(task)
             for number, value in constants.items():
                 group.constants.setdefault(number, []).append(value)

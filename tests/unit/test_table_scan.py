@@ -3,143 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.partition import PartitionField, PartitionSpec
 from bergsql.catalog.metadata.schema import Schema
-from bergsql.catalog.metadata.snapshots import Snapshot
-from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import Transform
 from bergsql.catalog.metadata.types import (
     BinaryType,
     DateType,
     DecimalType,
     DoubleType,
-    IcebergType,
     IntegerType,
     ListType,
     LongType,
     MapType,
-    NestedField,
     StringType,
     StructType,
     TimestampType,
     TimestamptzType,
     UUIDType,
 )
-from bergsql.catalog.storage.local import LocalStorage
-from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry
+from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.file_columns import NAME_MAPPING
-from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.predicate import Compare, Op
 from bergsql.engine.table.read_point import at_snapshot
-from bergsql.engine.table.scan import TableScan, build_scan
+from bergsql.engine.table.scan import build_scan
+from tests.support.foreign import STORAGE, Table, numbered, opt
 
-STORAGE = LocalStorage()
 LONG, TEXT = LongType(), StringType()
-
-
-def opt(number: int, name: str, kind: IcebergType, default: Any = None) -> NestedField:
-    return NestedField(number, name, kind, False, initial_default=default)
-
-
-def numbered(name: str, kind: pa.DataType, number: int | None) -> pa.Field:
-    """A column of a Parquet file, with its field id if any."""
-    return pa.field(name, kind, metadata=None if number is None else {"PARQUET:field_id": str(number)})
-
-
-@dataclass
-class Table:
-    """A table put together by hand: its files may be whatever some other writer wrote."""
-
-    folder: Path
-    schema: Schema
-    spec: PartitionSpec = field(default_factory=lambda: PartitionSpec(0, ()))
-    properties: dict[str, str] = field(default_factory=dict)
-    files: list[DataFile] = field(default_factory=list)
-    deletes: list[DataFile] = field(default_factory=list)
-
-    def add(
-        self, fields: Sequence[pa.Field], rows: Sequence[Sequence[Any]], *, name: str = "", **described: Any
-    ) -> Path:
-        path = self.folder / (name or f"00000-0-{uuid4()}-00001.parquet")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        columns = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(fields)]
-        pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(list(fields))), path)
-        self.files.append(DataFile(f"file:{path}", len(rows), path.stat().st_size, **described))
-        return path
-
-    def loaded(self) -> LoadedTable:
-        manifests = []
-        for content, files in ((ManifestContent.DATA, self.files), (ManifestContent.DELETES, self.deletes)):
-            if files:
-                entries = [ManifestEntry(EntryStatus.ADDED, f, 1) for f in files]
-                data = encode_manifest(entries, self.spec, self.schema, 2, content, 1)
-                path = self.folder / f"{uuid4()}-m0.avro"
-                path.write_bytes(data)
-                manifests.append(
-                    describe_manifest(
-                        str(path),
-                        data,
-                        entries,
-                        self.spec,
-                        self.schema,
-                        snapshot_id=1,
-                        sequence_number=1,
-                        content=content,
-                    )
-                )
-        listed = self.folder / f"snap-{uuid4()}.avro"
-        listed.write_bytes(encode_manifest_list(manifests, 1, None, 1, 2))
-        metadata = TableMetadata(
-            format_version=2,
-            table_uuid=str(uuid4()),
-            location=str(self.folder),
-            last_sequence_number=1,
-            last_updated_ms=0,
-            last_column_id=99,
-            schemas=(self.schema,),
-            current_schema_id=0,
-            specs=(self.spec,),
-            default_spec_id=0,
-            last_partition_id=1000,
-            sort_orders=(),
-            default_sort_order_id=0,
-            properties=self.properties,
-            current_snapshot_id=1,
-            snapshots=(Snapshot(1, None, 1, 0, str(listed), {"operation": "append"}, 0),),
-            snapshot_log=(),
-            metadata_log=(),
-            refs={},
-        )
-        return LoadedTable(TableIdent(("db",), "t"), metadata, "v1.metadata.json", "c")
-
-    def scan(self, **how: Any) -> TableScan:
-        return build_scan(self.loaded(), STORAGE, **how)
-
-    def rows(self, **how: Any) -> list[tuple[Any, ...]]:
-        scan = self.scan(**how)
-        connection = duckdb.connect()
-        # Nothing may depend on the session's time zone.
-        connection.execute("SET TimeZone='Asia/Kolkata'")
-        for name, value in scan.variables.items():
-            connection.execute(f"SET VARIABLE {name} = ?", [value])
-        found = connection.execute(scan.sql)
-        assert [d[0] for d in found.description or ()] == [f.name for f in scan.fields]
-        return found.fetchall()
 
 
 def test_renamed_reordered_promoted_added(tmp_path: Path) -> None:
