@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -168,6 +168,7 @@ def _stored_type(kind: IcebergType) -> IcebergType | None:
 # --- histories --------------------------------------------------------------------------------------------------------
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+T = TypeVar("T")
 
 
 class History:
@@ -180,8 +181,9 @@ class History:
         for _ in range(draw(st.integers(1, 3))):
             self.fields = self._added(self.fields, keyed=False)
 
-    def _one_of(self, items: Sequence[Any]) -> Any:
-        return self._draw(st.sampled_from(items))
+    def _one_of(self, items: Sequence[T]) -> T:
+        chosen: T = self._draw(st.sampled_from(items))
+        return chosen
 
     def _type(self, depth: int, *, key: bool = False) -> IcebergType:
         kinds = ["primitive"] * 2 if depth == 0 else ["primitive", "struct", "struct", "list", "map"]
