@@ -100,7 +100,7 @@ def _history(inspected: Inspected) -> Iterator[Row]:
 def _metadata_log(inspected: Inspected) -> Iterator[Row]:
     metadata = inspected.metadata
     files = [(e.timestamp_ms, e.metadata_file) for e in metadata.metadata_log]
-    for timestamp, file in (*files, (metadata.last_updated_ms, inspected.metadata_location)):
+    for timestamp, file in (*files, (metadata.last_updated_ms, _written_location(inspected))):
         made = [e.snapshot_id for e in metadata.snapshot_log if e.timestamp_ms <= timestamp]
         latest = metadata.snapshot(made[-1]) if made else None
         yield {
@@ -110,6 +110,14 @@ def _metadata_log(inspected: Inspected) -> Iterator[Row]:
             "latest_schema_id": None if latest is None else latest.schema_id,
             "latest_sequence_number": None if latest is None else latest.sequence_number,
         }
+
+
+def _written_location(inspected: Inspected) -> str:
+    """Where the metadata file lies, in the way that the table's own location is written."""
+    location = inspected.metadata_location
+    return (
+        f"file:{location}" if location.startswith("/") and inspected.metadata.location.startswith("file:") else location
+    )
 
 
 def _refs(inspected: Inspected) -> Iterator[Row]:

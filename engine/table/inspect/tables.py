@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _FAMILIES = {
     "history": "snapshots history metadata_log_entries refs",
+    "files": "files data_files delete_files all_files all_data_files all_delete_files entries all_entries",
+    "manifests": "manifests all_manifests",
+    "partitions": "partitions",
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 

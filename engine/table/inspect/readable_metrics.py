@@ -1,0 +1,93 @@
+"""``readable_metrics``: a file's statistics by column name, bounds as values (Iceberg's ``MetricsUtil``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.metadata.types import (
+    GeographyType,
+    GeometryType,
+    LongType,
+    NestedField,
+    StructType,
+    UnknownType,
+    VariantType,
+    walk,
+)
+from bergsql.catalog.metadata.values import from_bytes
+from bergsql.engine.table.inspect.model import array_of, struct_array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.types import IcebergType
+    from bergsql.engine.table.inspect.file_columns import Entries
+    from bergsql.engine.table.inspect.model import Fields
+
+READABLE_METRICS = "readable_metrics"
+
+_COUNTS = (
+    ("column_size", "Total size on disk"),
+    ("value_count", "Total count, including null and NaN"),
+    ("null_value_count", "Null value count"),
+    ("nan_value_count", "NaN value count"),
+)
+_BOUNDS = (("lower_bound", "Lower bound"), ("upper_bound", "Upper bound"))
+_WITHOUT_BOUNDS = (UnknownType, VariantType, GeometryType, GeographyType)
+"""Types whose bounds are no values of them."""
+
+
+def readable_metrics_field(schema: Schema, others: Fields) -> NestedField:
+    """The column for a table of ``schema``, its ids above those of the columns ``others``."""
+    next_id = max(f.field_id for f in walk(others)) + 1
+    columns = []
+    for name, column in _columns(schema):
+        parts = [(*c, LongType()) for c in _COUNTS] + [(*b, column.type) for b in _BOUNDS]
+        metrics = StructType(
+            tuple(NestedField(next_id + 1 + i, n, t, False, doc) for i, (n, doc, t) in enumerate(parts))
+        )
+        columns.append(NestedField(next_id, name, metrics, False, f"Metrics for column {name}"))
+        next_id += len(parts) + 1
+    doc = "Column metrics in readable form"
+    return NestedField(next_id, READABLE_METRICS, StructType(tuple(columns)), False, doc)
+
+
+def _columns(schema: Schema) -> list[tuple[str, NestedField]]:
+    """The primitive columns, nested ones too, by their dotted names, sorted by those as Java sorts text."""
+    named = (
+        (schema.name_of(f.field_id) or f.name, f)
+        for f in walk(schema.fields)
+        if f.type.is_primitive and not isinstance(f.type, VariantType)
+    )
+    return sorted(named, key=lambda item: item[0].encode("utf-16-be"))
+
+
+def readable_metrics(field: NestedField, schema: Schema, entries: Entries) -> pa.Array:
+    """The column ``field``, of :func:`readable_metrics_field`, of the files of ``entries``.
+
+    :raises BergError: CORRUPT for a bound that is none of its column's type.
+    """
+    raws = [raw for raw, _ in entries]
+    count_maps = [[getattr(r, name) or {} for r in raws] for name in _RAW_COUNTS]
+    bound_maps = [[getattr(r, name) or {} for r in raws] for name in ("lower_bounds", "upper_bounds")]
+    present = [False] * len(raws)
+    metrics = field.type
+    assert isinstance(metrics, StructType)
+    columns = []
+    for (_, column), wanted in zip(_columns(schema), metrics.fields, strict=True):
+        number = column.field_id
+        parts = [array_of(LongType(), [m.get(number) for m in maps]) for maps in count_maps]
+        parts += [array_of(column.type, [_bound(column.type, m, number) for m in maps]) for maps in bound_maps]
+        assert isinstance(wanted.type, StructType)
+        columns.append(struct_array(wanted.type.fields, parts, present))
+    return struct_array(metrics.fields, columns, present)
+
+
+_RAW_COUNTS = ("column_sizes", "value_counts", "null_counts", "nan_counts")
+
+
+def _bound(t: IcebergType, bounds: Mapping[int, bytes], number: int) -> object:
+    data = bounds.get(number)
+    return None if data is None or isinstance(t, _WITHOUT_BOUNDS) else from_bytes(t, data)
