@@ -127,7 +127,8 @@ def _spark_row(field: NestedField) -> Row:
 
 
 def _flink_row(field: NestedField) -> Row:
-    return (field.name, flink_name(from_iceberg(field.type)), not field.required, None, None, None, field.doc)
+    """Without the comment, as in Flink."""
+    return (field.name, flink_name(from_iceberg(field.type)), not field.required, None, None, None, None)
 
 
 def _describe_spark(metadata: TableMetadata) -> Result:
