@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bergsql.catalog.base import Catalog
     from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.duck import Duck
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import Query
     from bergsql.engine.user_functions import SqlFunction
@@ -99,6 +100,10 @@ class ViewStandpoint:
     @property
     def time_zone(self) -> str:
         return self._session.time_zone
+
+    @property
+    def duck(self) -> Duck:
+        return self._session.duck
 
     def setting(self, key: str) -> str | None:
         return self._session.setting(key)

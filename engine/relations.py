@@ -43,6 +43,11 @@ class SessionRelations:
     def setting(self, key: str) -> str | None:
         return self._session.setting(key)
 
+    def evaluate(self, sql: str) -> object:
+        from bergsql.engine.execute.constants import constants
+
+        return constants(self._session, [sql])[0]
+
     def resolve(self, parts: tuple[str, ...], span: Span | None) -> Relation:
         """The table that ``parts`` name; a last part such as ``snapshots`` or ``branch_b`` is kept as its suffix.
 

@@ -10,10 +10,13 @@ from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.query import QueryPlan
 
 if TYPE_CHECKING:
+    from bergsql.engine.definitions import ViewStandpoint
     from bergsql.engine.session import Session
 
 
-def constants(session: Session, expressions: Sequence[str], plan: QueryPlan | None = None) -> tuple[object, ...]:
+def constants(
+    session: Session | ViewStandpoint, expressions: Sequence[str], plan: QueryPlan | None = None
+) -> tuple[object, ...]:
     """The values of SQL expressions that read no columns; ``plan`` is what they belong to, for errors.
 
     :raises BergError: when one of them fails.

@@ -257,6 +257,7 @@ def window_sql(node: exp.Expr, context: Context, function: str, arguments: Seque
     inner = replace(context, windows_allowed=False, clause="OVER")
     partition, order, spec = _window_parts(node, context)
     keys = [bind(p, inner) for p in partition]
+    context.found.partitions.append(frozenset(k.sql for k in keys))
     ordered = [order_key(o, inner) for o in order]
     sql: list[str] = []
     text: list[str] = []

@@ -14,6 +14,7 @@ from bergsql.engine.plan.coercion import arithmetic_decimal, as_decimal, wider_i
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.literals import negated
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import LONG, by_zero, let_all
@@ -44,7 +45,23 @@ def bind_arithmetic(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     a, b = _numeric(a, b, context, node), _numeric(b, a, context, node)
     result = _operate(symbol, a, b, context)
     result.text = text
+    if images_of(a) or images_of(b):
+        _attach(result, symbol, a, b, context)
     return result
+
+
+def _attach(result: Bound, symbol: str, a: Bound, b: Bound, context: Context) -> None:
+    """What column the result rises or falls with."""
+    from bergsql.engine.plan import monotone
+
+    kinds = {a.type.kind, b.type.kind}
+    type_ = result.type
+    if kinds <= set(INTEGERS) and type_.kind in INTEGERS:
+        monotone.attach_integer(result, symbol, convert(a, type_, context), convert(b, type_, context), context)
+    elif kinds & FLOATS and type_.kind in FLOATS:
+        monotone.attach_float(result, symbol, convert(a, type_, context), convert(b, type_, context), context)
+    elif Kind.DECIMAL in kinds and type_.kind is Kind.DECIMAL:
+        monotone.attach_decimal(result, symbol, a, b, context)
 
 
 def _numeric(bound: Bound, other: Bound, context: Context, node: exp.Expr) -> Bound:
@@ -196,8 +213,13 @@ def bind_negation(node: exp.Expr, context: Context) -> Bound:
         sql = integers.value_of(chain, operand.type.kind, volatile=operand.volatile)
         result = Bound.of(sql, operand.type, text, operand)
         result.ring = chain
-        return result
-    return Bound.of(f"(- {operand.sql})", operand.type, text, operand)
+    else:
+        result = Bound.of(f"(- {operand.sql})", operand.type, text, operand)
+    if images_of(operand):
+        from bergsql.engine.plan.monotone import attach_negation
+
+        attach_negation(result, operand)
+    return result
 
 
 def _as_minus(node: exp.Expr) -> exp.Expr:

@@ -12,7 +12,8 @@ from bergsql.engine.plan.records import Record
 from bergsql.engine.sql.types import DataType
 
 if TYPE_CHECKING:
-    from bergsql.engine.table.predicate import Predicate
+    from bergsql.engine.plan.images import Image
+    from bergsql.engine.plan.truth import Truth
 
 NOT_CONSTANT: Final = object()
 """Marks a bound expression whose value is not known while planning."""
@@ -46,10 +47,15 @@ class Bound(Record):
         The value of a literal, as :data:`bergsql.engine.result.Row` has it (dates and times included).
     name
         The name of the column or field it is, if it is one.
-    predicates
-        What must hold on each scan (by slot) where this condition is true. Never stronger than the condition.
-    exact
-        True when ``predicates`` says all that the condition says: only then may it be negated.
+    images
+        The columns of scans that it is computed from by monotonic steps (:mod:`bergsql.engine.plan.images`), where it
+        is not simply ``origin``.
+    truth
+        What a condition says of scans (:mod:`bergsql.engine.plan.truth`), None for nothing.
+    equal
+        Pairs of columns that are equal where this condition is true.
+    fixed
+        True where it is computed from constants alone.
     volatile
         True for what TRY refuses: two evaluations may differ (``rand()``), it raises an error of ours, it aggregates or
         is a subquery.
@@ -61,15 +67,17 @@ class Bound(Record):
 
     __slots__ = (
         "constant",
+        "equal",
         "equality",
-        "exact",
+        "fixed",
+        "images",
         "name",
         "nullable",
         "origin",
-        "predicates",
         "ring",
         "sql",
         "text",
+        "truth",
         "type",
         "volatile",
     )
@@ -93,8 +101,10 @@ class Bound(Record):
         self.constant = constant
         self.name = name
         self.origin = origin
-        self.predicates: dict[int, Predicate] = {}
-        self.exact = False
+        self.images: tuple[Image, ...] = ()
+        self.truth: Truth | None = None
+        self.equal: tuple[tuple[Origin, Origin], ...] = ()
+        self.fixed = constant is not NOT_CONSTANT
         self.equality: tuple[str, str, DataType] | None = None
         self.volatile = volatile
         self.ring = ring
@@ -112,7 +122,7 @@ class Bound(Record):
     ) -> Bound:
         """What is computed from ``operands``: volatile when one of them is, and NULL (unless ``nullable`` says better)
         only when one of them is."""
-        return cls(
+        made = cls(
             sql,
             type,
             text,
@@ -120,6 +130,8 @@ class Bound(Record):
             name=name,
             volatile=volatile or any(o.volatile for o in operands),
         )
+        made.fixed = bool(operands) and all(o.fixed for o in operands)
+        return made
 
     @property
     def is_constant(self) -> bool:

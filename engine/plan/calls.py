@@ -11,6 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not
 from bergsql.engine.plan.arguments import fit_arguments
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import Context
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries
@@ -103,6 +104,11 @@ def apply_scalar(
         result.sql = let_all([b.sql for b in ready], tried)
     result.text = result.text or call_text(name, [*(b.text for b in bound), *function.defaults[len(bound) :]])
     result.volatile = result.volatile or volatile
+    result.fixed = bool(ready) and not volatile and all(b.fixed for b in ready)
+    if any(images_of(b) for b in ready):
+        from bergsql.engine.plan.monotone import attach_call
+
+        attach_call(function.name.partition(" ")[0], result, ready, context)
     return result
 
 

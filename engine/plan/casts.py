@@ -15,6 +15,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
@@ -89,7 +90,12 @@ def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False,
     if bound.volatile and tries(sql):
         sql = let(bound.sql, lambda x: convert_sql(x, source, to, context, safe=safe, place=place))
     nullable = bound.nullable or context.spark or safe
-    return Bound.of(sql, to, bound.text, bound, nullable=nullable, volatile="error(" in sql)
+    result = Bound.of(sql, to, bound.text, bound, nullable=nullable, volatile="error(" in sql)
+    if images_of(bound):
+        from bergsql.engine.plan.monotone import attach_cast
+
+        attach_cast(result, bound, to, context, safe=safe)
+    return result
 
 
 def same_in_duckdb(source: DataType, to: DataType) -> bool:

@@ -53,7 +53,7 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
         right,
         nullable=False if symbol in _DUCK else None,
     )
-    pushdown.compare(result, symbol, left, right)
+    pushdown.compare(result, symbol, left, right, context)
     if symbol == "=" and right.is_constant and not left.is_constant and not left.volatile:
         result.equality = (left.sql, right.sql, right.type)
     return result
@@ -157,7 +157,6 @@ def condition(bound: Bound, context: Context, node: exp.Expr, where: str) -> Bou
     :raises BergError: TYPE when it is not BOOLEAN.
     """
     if bound.type.kind is Kind.BOOLEAN:
-        pushdown.truth(bound)
         return bound
     if bound.type.kind is Kind.NULL:
         return coerce(bound, BOOLEAN, context)
@@ -273,8 +272,7 @@ def bind_is(node: exp.Expr, context: Context) -> Bound:
         word = "TRUE" if what.this else "FALSE"
         text = f"({operand.text} <=> {word.lower()})"
         result = Bound.of(f"({operand.sql} IS {word})", BOOLEAN, text, operand, nullable=False)
-        if what.this:
-            result.predicates = dict(operand.predicates)
+        pushdown.is_truth(result, operand, wanted=bool(what.this))
         return result
     if isinstance(what, exp.JSON):
         return _is_json(node, operand, what, context)
@@ -356,7 +354,7 @@ def bind_in(node: exp.Expr, context: Context) -> Bound:
     left = next((p[0] for p in pairs if p[0] is not operand), operand)
     items = [p[1] for p in pairs]
     result = Bound.of(f"({left.sql} IN ({', '.join(i.sql for i in items)}))", BOOLEAN, text, left, *items)
-    pushdown.in_list(result, left, items)
+    pushdown.in_list(result, left, items, context)
     return result
 
 

@@ -13,9 +13,11 @@ from bergsql.engine.sql.parser.query import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from sqlglot import exp
 
+    from bergsql.engine.plan.images import Image
     from bergsql.engine.plan.relations import IcebergRelation, Relations
     from bergsql.engine.sql.parser.query import Place
     from bergsql.engine.sql.statements import TableHint
@@ -45,16 +47,25 @@ class Slot(Record):
 class OutputColumn(Record):
     """A column of a bound query.
 
-    ``origin`` is the column of a scan that it hands on unchanged, when filtering it after is as good as before.
+    ``origin`` is the column of a scan that it is (of a table in FROM); of a query, ``images`` are the columns of scans
+    that it hands on, when filtering it after is as good as before.
     """
 
-    __slots__ = ("name", "nullable", "origin", "type")
+    __slots__ = ("images", "name", "nullable", "origin", "type")
 
-    def __init__(self, name: str, type: DataType, nullable: bool = True, origin: Origin | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        type: DataType,
+        nullable: bool = True,
+        origin: Origin | None = None,
+        images: tuple[Image, ...] = (),
+    ) -> None:
         self.name = name
         self.type = type
         self.nullable = nullable
         self.origin = origin
+        self.images = images
 
 
 class BoundQuery(Record):
@@ -88,6 +99,11 @@ class Planner:
         self._hints = dict.fromkeys(hints, False)
         self.slots: list[Slot] = []
         self._aliases: dict[str, int] = {}
+        self.equal: list[tuple[Origin, Origin]] = []
+        """Pairs of columns: what is known of the first holds for the second too, in every row that matters."""
+        self.known: dict[str, object] = {}
+        """Values of constant expressions, by SQL."""
+        self._now: datetime | None = None
         self.unreadable: list[BergError] = []
         """Why the query cannot run, though its columns are known: it reads connector tables."""
 
@@ -95,7 +111,17 @@ class Planner:
         """A planner of a view's query, which becomes a part of this one."""
         inner = Planner(relations, hints)
         inner.slots, inner._aliases, inner.unreadable = self.slots, self._aliases, self.unreadable
+        inner.equal, inner._now = self.equal, self.now
         return inner
+
+    @property
+    def now(self) -> datetime:
+        """When the query began, in UTC: the same wherever it asks for the time."""
+        from datetime import UTC, datetime
+
+        if self._now is None:
+            self._now = datetime.now(UTC).replace(tzinfo=None)
+        return self._now
 
     @property
     def spark(self) -> bool:
@@ -137,13 +163,15 @@ class Planner:
 class Found:
     """What binding the expressions of one SELECT came across.
 
-    ``loose`` are columns read outside of aggregates and of group keys: wrong in a grouped query.
+    ``loose`` are columns read outside of aggregates and of group keys: wrong in a grouped query. ``partitions`` are the
+    SQL of what each window function is partitioned by.
     """
 
-    __slots__ = ("aggregate", "loose")
+    __slots__ = ("aggregate", "loose", "partitions")
 
     def __init__(self) -> None:
         self.aggregate = False
+        self.partitions: list[frozenset[str]] = []
         self.loose: list[tuple[str, Span | None]] = []
 
 

@@ -49,7 +49,7 @@ def bind_with(
         columns = bound.columns
         if readers[key] > 1:
             # What one of its readers filters, the other may need.
-            columns = [replace(c, origin=None) for c in columns]
+            columns = [replace(c, origin=None, images=()) for c in columns]
         columns = rename(columns, cte.args["alias"].args.get("columns") or [], name, span_of(cte.args["alias"]))
         sql_name = planner.alias(name)
         inner = ", ".join(identifier(f"c{i}") for i in range(len(columns)))

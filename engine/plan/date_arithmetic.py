@@ -6,6 +6,7 @@ from bergsql.catalog.errors import BergError
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.sql.parser.query import Place
 from bergsql.engine.sql.types import DATE, INT, INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 
@@ -33,11 +34,22 @@ def date_arithmetic(symbol: str, a: Bound, b: Bound, context: Context) -> Bound 
         a = coerce(a, DataType(Kind.TIMESTAMP_LTZ, 6), context)
         x = Kind.TIMESTAMP_LTZ
     if x in temporal and y in INTERVALS and symbol in "+-":
-        return _moved(symbol, a, b, context)
+        moved = _moved(symbol, a, b, context)
+        if images_of(a) and x is not Kind.TIME:
+            from bergsql.engine.plan.monotone import attach_moved
+
+            stamp = a if moved.type.kind is x else coerce(a, moved.type, context)
+            attach_moved(moved, symbol, stamp, b, context)
+        return moved
     if x is Kind.DATE and y in INTEGERS and symbol in "+-" and context.spark:
         word = "date_add" if symbol == "+" else "date_sub"
         days = coerce(b, INT, context)
-        return Bound.of(f"({a.sql} {symbol} {days.sql})", DATE, f"{word}({a.text}, {b.text})", a, days)
+        result = Bound.of(f"({a.sql} {symbol} {days.sql})", DATE, f"{word}({a.text}, {b.text})", a, days)
+        if images_of(a):
+            from bergsql.engine.plan.monotone import attach_days
+
+            attach_days(result, a, days, 1 if symbol == "+" else -1, context)
+        return result
     if symbol == "-" and x in temporal and y in temporal:
         return _difference(a, b, context)
     if x in INTERVALS and y in INTERVALS and symbol in "+-" and x is y:

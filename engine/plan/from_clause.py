@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.plan.bound import Bound, Origin
+from bergsql.engine.plan.bound import Origin
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation, is_metadata_table
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
@@ -40,22 +41,6 @@ def bind_from(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapp
         refuse_unknown_parts(lateral)
         sql = f"{sql} {_bind_lateral_view(lateral, scope, planner, ctes)}"
     return scope, sql
-
-
-def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = None) -> None:
-    """Hand what a condition of this FROM says of a scan to that scan."""
-    if not bound.predicates:
-        return
-    from bergsql.engine.plan import pushdown
-
-    for number, predicate in bound.predicates.items():
-        if number not in scope.slots or (only is not None and number not in only):
-            continue
-        slot = planner.slots[number]
-        if slot.sampled:
-            continue
-        if pushdown.is_useful(predicate) and (not slot.padded or pushdown.rejects_null(predicate)):
-            slot.predicates.append(predicate)
 
 
 # --- relations --------------------------------------------------------------------------------------------------------
@@ -124,7 +109,7 @@ def _under_one_name(sql: str, inner: Scope, node: exp.Expr, scope: Scope, planne
     for column in columns:
         planner.note_read(column_of(column, column.name))
     items = ", ".join(c.sql for c in columns)
-    output = [OutputColumn(c.name, c.type, c.nullable, c.origin) for c in columns]
+    output = [OutputColumn(c.name, c.type, c.nullable, images=images_of(c)) for c in columns]
     answers_to = (alias,) if alias else ()
     return derive(
         f"(SELECT {items} FROM {sql})", output, alias or "j", answers_to, names, scope, planner, span_of(node)
@@ -308,7 +293,7 @@ def derive(
             column.sql = f"{identifier(alias)}.{identifier(origin.column if origin else column.name)}"
     _refuse_same_name(scope, answers_to, span)
     scope.add(Source(answers_to, found, has_metadata_columns=is_table))
-    scope.slots.update(c.origin.slot for c in columns if c.origin is not None)
+    scope.slots.update(i.origin.slot for c in columns for i in images_of(c))
     if is_table or is_scan:
         return f"{sql} AS {identifier(alias)}"
     return f"{sql} AS {identifier(alias)}({', '.join(inner)})"

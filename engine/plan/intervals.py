@@ -63,12 +63,18 @@ def _amounts(amount: Decimal, name: str, node: exp.Expr) -> tuple[int, int]:
 def make_interval(months: int, micros: int, text: str, *, of_months: bool = False) -> Bound:
     """A constant interval; ``of_months`` says that none at all is of months."""
     if months or (of_months and not micros):
-        return Bound(f"to_months({months})", DataType(Kind.INTERVAL_YEAR_MONTH), text, False)
+        return _constant(f"to_months({months})", DataType(Kind.INTERVAL_YEAR_MONTH), text)
     days, rest = divmod(abs(micros), MICROS["DAY"])
     sign = "-" if micros < 0 else ""
     # Whole days are kept apart: over a change to summer time a day is not 24 hours.
     sql = f"(to_days({sign}{days}) + to_microseconds({sign}{rest}))"
-    return Bound(sql, DataType(Kind.INTERVAL_DAY_TIME, None if rest else 0), text, False)
+    return _constant(sql, DataType(Kind.INTERVAL_DAY_TIME, None if rest else 0), text)
+
+
+def _constant(sql: str, type_: DataType, text: str) -> Bound:
+    made = Bound(sql, type_, text, False)
+    made.fixed = True
+    return made
 
 
 def micros_of(interval: Bound) -> int | None:
@@ -114,12 +120,8 @@ def _span_interval(written: str, unit: exp.Expr, node: exp.Expr) -> Bound:
         found = re.fullmatch(r"(?a)([+-]?)(\d+)-(\d+)", stripped)
         if found:
             months = int(found.group(2)) * 12 + int(found.group(3))
-            return Bound(
-                f"to_months({'-' if found.group(1) == '-' else ''}{months})",
-                DataType(Kind.INTERVAL_YEAR_MONTH),
-                text,
-                False,
-            )
+            sign = "-" if found.group(1) == "-" else ""
+            return _constant(f"to_months({sign}{months})", DataType(Kind.INTERVAL_YEAR_MONTH), text)
     order = ["DAY", "HOUR", "MINUTE", "SECOND"]
     if first in order and last in order and order.index(first) < order.index(last):
         names = order[order.index(first) : order.index(last) + 1]

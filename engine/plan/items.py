@@ -141,6 +141,7 @@ def _expand(node: exp.Expr, context: Context) -> list[Item]:
         bound = Bound(
             column.sql, column.type, column.name, nullable=column.nullable, name=column.name, origin=column.origin
         )
+        bound.images = column.images
         context.planner.note_read(bound)
         if bound.sql not in context.group_keys:
             context.found.loose.append((column.name, span_of(node)))
@@ -214,7 +215,7 @@ def _of_struct(node: exp.Expr, context: Context) -> list[SourceColumn]:
         raise BergError(
             ErrorCode.TYPE, f"'{'.'.join(parts[:-1])}' is neither a table of FROM nor a struct.", span=spans[-2]
         )
-    return [SourceColumn(f.name or "", f.sql, f.type, f.nullable, f.origin) for f in fields]
+    return [SourceColumn(f.name or "", f.sql, f.type, f.nullable, f.origin, f.images) for f in fields]
 
 
 def _without(columns: list[SourceColumn], star: exp.Expr, context: Context) -> list[SourceColumn]:

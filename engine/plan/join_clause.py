@@ -9,9 +9,10 @@ from sqlglot import exp
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context, Cte, Planner
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.from_clause import bind_joins, bind_relation, push
+from bergsql.engine.plan.from_clause import bind_joins, bind_relation
 from bergsql.engine.plan.joins import JOINS, bind_using, join_kind
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
+from bergsql.engine.plan.pushdown import push
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 
@@ -50,6 +51,7 @@ def bind_join(left: str, join: exp.Expr, scope: Scope, planner: Planner, ctes: M
             right_columns,
             scope,
             planner,
+            (left_slots, right_slots),
         )
     elif on is not None:
         context = Context(planner, scope, "ON", ctes, aggregates_allowed=False, windows_allowed=False)

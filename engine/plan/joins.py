@@ -13,6 +13,7 @@ from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.comparison import bind_comparison
 from bergsql.engine.plan.context import Context, Planner
+from bergsql.engine.plan.pushdown import push
 from bergsql.engine.plan.resolve import column_of
 from bergsql.engine.plan.scope import Scope, SourceColumn
 from bergsql.engine.sql.parser.query import span_of
@@ -88,8 +89,9 @@ def bind_using(
     right_columns: list[SourceColumn],
     scope: Scope,
     planner: Planner,
+    slots: tuple[Slots, Slots],
 ) -> str:
-    """``USING (a, b)``: equal columns, which ``*`` shows once and first."""
+    """``USING (a, b)``: equal columns, which ``*`` shows once and first. ``slots``: the scans of the two sides."""
     context = Context(planner, scope, "USING")
     conditions: list[str] = []
     merged: list[SourceColumn] = []
@@ -102,7 +104,9 @@ def bind_using(
         planner.note_read(a)
         planner.note_read(b)
         equal = exp.EQ(this=node, expression=node)
-        conditions.append(bind_comparison(equal, a, b, context).sql)
+        condition = bind_comparison(equal, a, b, context)
+        conditions.append(condition.sql)
+        push(planner, scope, condition, JOINS[kind].pushes(*slots))
         merged.append(_merge(left, right, a, b, kind, context))
         gone += [left, right]
     if kind not in ("SEMI", "ANTI"):

@@ -139,10 +139,14 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
     order = node.args.get("order") or node.args.get("sort") or node.args.get("cluster")
     limit = limit_sql(node, planner)
     if order is None:
-        return replace(query, sql=query.sql + limit) if limit else query
+        if not limit:
+            return query
+        return replace(
+            query, sql=query.sql + limit, columns=[replace(c, origin=None, images=()) for c in query.columns]
+        )
     alias = planner.alias("q")
     scope = Scope(planner.flavour)
-    found, inner = derived_columns([replace(c, origin=None) for c in query.columns], alias)
+    found, inner = derived_columns([replace(c, origin=None, images=()) for c in query.columns], alias)
     scope.add(Source((), found))
     context = Context(planner, scope, "ORDER BY", dict(ctes), aggregates_allowed=False)
     keys: list[str] = []
@@ -158,7 +162,7 @@ def with_tail(query: BoundQuery, node: exp.Expr, planner: Planner, ctes: Mapping
     written = node.args.get("limit")
     ties = f" QUALIFY {_rank(', '.join(keys), node, planner)}" if written is not None and _with_ties(written) else ""
     sql = f"SELECT * FROM ({query.sql}) AS {identifier(alias)}({names}){ties} ORDER BY {', '.join(keys)}{limit}"
-    return replace(query, sql=sql, columns=[replace(c, origin=None) for c in query.columns])
+    return replace(query, sql=sql, columns=[replace(c, origin=None, images=()) for c in query.columns])
 
 
 def limit_sql(node: exp.Expr, planner: Planner) -> str:

@@ -1,103 +1,165 @@
 """What a condition says of the tables that it is about, so that files without matching rows are not read.
 
-Every bound condition carries, by scan, a predicate that holds wherever the condition is true; ``exact`` says that it is
-no weaker than the condition, so that NOT may turn it around. Comparisons of a column with a literal are exact; what is
-not understood contributes nothing. DuckDB still filters every row.
+Every bound condition carries a :class:`~bergsql.engine.plan.truth.Truth`: predicates by scan that hold wherever it is
+true, false or NULL. Comparisons of a column, or of a monotonic image of it, with a constant say something; what is not
+understood says nothing. DuckDB still filters every row.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING
 
-from bergsql.engine.plan.bound import Bound, Origin
-from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
+from bergsql.engine.plan import truth
+from bergsql.engine.plan.bound import NOT_CONSTANT, Bound, Origin
+from bergsql.engine.plan.images import UNUSABLE, Image, compared, images_of, predicate, ticks
+from bergsql.engine.plan.known import constant_of
+from bergsql.engine.plan.truth import ANY, Truth
+from bergsql.engine.sql.types import BINARIES, INTEGERS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
-    from bergsql.engine.table.predicate import Predicate
+    from collections.abc import Callable, Sequence
+
+    from bergsql.engine.plan.context import Context, OutputColumn, Planner
+    from bergsql.engine.plan.scope import Scope
+    from bergsql.engine.plan.truth import Facts
+    from bergsql.engine.table.predicate import Column, Predicate
 
 # The predicates' module is imported where a column of a table is met: a query without one need not wait for it.
-_OPS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_UNUSABLE = object()
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_MOST_VALUES = 100_000
 
 
-def _value(bound: Bound, column: DataType) -> object:
-    """The literal as a value of the column's type, or :data:`_UNUSABLE`."""
-    value, kind = bound.constant, column.kind
-    if isinstance(value, bool):
-        return value if kind is Kind.BOOLEAN else _UNUSABLE
-    if kind in INTEGERS and isinstance(value, int | Decimal):
-        return int(value) if value == int(value) else _UNUSABLE
-    if kind is Kind.DECIMAL and isinstance(value, int | Decimal):
-        return _decimal(Decimal(value), column.scale or 0)
-    if kind in FLOATS and isinstance(value, int | float | Decimal):
-        number = float(value)
-        return number if abs(number) < 1 << 53 else _UNUSABLE
-    if (kind in TEXTS and isinstance(value, str)) or (kind in BINARIES and isinstance(value, bytes)):
-        return value
-    if kind is Kind.DATE and isinstance(value, date) and not isinstance(value, datetime):
-        return value
-    if kind in STAMPS and bound.type.kind is kind:
-        wide = column.holds_nanoseconds
-        if isinstance(value, datetime) and not wide:
-            return value.replace(tzinfo=UTC) if kind is Kind.TIMESTAMP_LTZ else value
-        if isinstance(value, int) and wide and bound.type.holds_nanoseconds:
-            return value
-    return _UNUSABLE
-
-
-def _decimal(value: Decimal, scale: int) -> object:
-    exponent = value.as_tuple().exponent
-    return value if isinstance(exponent, int) and exponent >= -scale else _UNUSABLE
-
-
-def _about(result: Bound, origin: Origin, predicate: Predicate) -> None:
-    result.predicates = {origin.slot: predicate}
-    result.exact = True
-
-
-def compare(result: Bound, symbol: str, a: Bound, b: Bound) -> None:
-    """A comparison of a column with a literal."""
-    op = symbol
-    if a.origin is None and b.origin is not None:
-        a, b, op = b, a, _FLIPPED.get(op, op)
-    if a.origin is None or not b.is_constant:
-        return
+def says(bound: Bound) -> Truth:
+    """What the condition says; a BOOLEAN column is one too."""
+    if bound.truth is not None:
+        return bound.truth
+    if bound.is_constant:
+        return truth.UNKNOWN if bound.constant is None else truth.ALWAYS if bound.constant else truth.NEVER
+    images = images_of(bound)
+    if not images or bound.type.kind is not Kind.BOOLEAN:
+        return ANY
     from bergsql.engine.table.predicate import Compare, IsNull, Op
 
-    if symbol == "<=>":
-        op = "="
-        if b.constant is None:
-            _about(result, a.origin, IsNull(a.origin.name))
-            return
-    if op not in _OPS or b.constant is None:
+    return Truth(
+        {i.origin.slot: Compare(i.origin.name, Op.EQ, True) for i in images},
+        {i.origin.slot: Compare(i.origin.name, Op.EQ, False) for i in images},
+        {i.origin.slot: IsNull(i.origin.name) for i in images},
+    )
+
+
+def compare(result: Bound, symbol: str, a: Bound, b: Bound, context: Context) -> None:
+    """A comparison of a column, or of an image of one, with a constant; or of two columns."""
+    op, images = symbol, images_of(a)
+    if not images or a.fixed:
+        a, b, op = b, a, _FLIPPED.get(op, op)
+        images = images_of(a)
+    if not images:
         return
-    value = _value(b, a.type)
-    if value is not _UNUSABLE:
-        _about(result, a.origin, Compare(a.origin.name, Op(op), value))
-        # ``a <=> 1`` is never NULL, so its negation also holds where a is NULL.
-        result.exact = symbol != "<=>"
-
-
-def in_list(result: Bound, a: Bound, items: list[Bound]) -> None:
-    """A column in a list of literals. A NULL among them only matters under NOT."""
-    if a.origin is None or not all(i.is_constant for i in items):
+    value = constant_of(b, context)
+    if value is NOT_CONSTANT:
+        if op in ("=", "<=>") and symbol == op:
+            result.equal = equal_columns(a, b)
         return
-    from bergsql.engine.table.predicate import In
+    if op in ("<=>", "<!=>"):
+        found = _distinct(a, images, value, b.type)
+        result.truth = found if op == "<=>" or found is None else truth.negation(found)
+        return
+    if value is None:
+        result.truth = truth.UNKNOWN
+        return
+    usable = _usable(value, b.type, a.type)
+    if usable is not UNUSABLE:
+        result.truth = Truth(
+            _facts(images, lambda i: predicate(i, compared(op, usable))),
+            _facts(images, lambda i: predicate(i, compared(_NEGATED[op], usable))),
+            _null_facts(images),
+        )
 
-    values = [_value(i, a.type) for i in items if i.constant is not None]
-    if _UNUSABLE not in values and values:
-        _about(result, a.origin, In(a.origin.name, tuple(values)))
-        result.exact = len(values) == len(items)
+
+def _distinct(a: Bound, images: Sequence[Image], value: object, type_: DataType) -> Truth | None:
+    """``a IS NOT DISTINCT FROM value``, which is never NULL."""
+    nulls = is_null_truth(images)
+    if value is None:
+        return nulls
+    usable = _usable(value, type_, a.type)
+    if usable is UNUSABLE:
+        return None
+    other = _facts(images, lambda i: predicate(i, compared("<>", usable)))
+    equal = _facts(images, lambda i: predicate(i, compared("=", usable)))
+    return Truth(equal, truth.either([other, nulls.true]), None)
+
+
+def _usable(value: object, type_: DataType, column: DataType) -> object:
+    """A constant as ranges of ``column``'s type have it, or :data:`UNUSABLE` where the two are not compared plainly."""
+    comparable = (
+        (type_.kind in NUMBERS and column.kind in NUMBERS)
+        or (type_.kind in TEXTS and column.kind in TEXTS)
+        or (type_.kind in BINARIES and column.kind in BINARIES)
+        or (type_.kind is column.kind and type_.holds_nanoseconds == column.holds_nanoseconds)
+    )
+    return ticks(value, type_) if comparable else UNUSABLE
+
+
+def _facts(images: Sequence[Image], of: Callable[[Image], Predicate]) -> Facts:
+    return {i.origin.slot: of(i) for i in images}
+
+
+def _null_facts(images: Sequence[Image]) -> Facts:
+    """What is known where the expression is NULL."""
+    from bergsql.engine.table.predicate import IsNull
+
+    return {i.origin.slot: IsNull(i.origin.name) for i in images if i.total}
+
+
+def is_null_truth(images: Sequence[Image]) -> Truth:
+    from bergsql.engine.table.predicate import NotNull
+
+    return Truth(_null_facts(images), _facts(images, lambda i: NotNull(i.origin.name)), None)
 
 
 def is_null(result: Bound, operand: Bound) -> None:
-    if operand.origin is not None:
-        from bergsql.engine.table.predicate import IsNull
+    if operand.truth is not None:
+        result.truth = truth.is_unknown(operand.truth)
+        return
+    images = images_of(operand)
+    if images:
+        result.truth = is_null_truth(images)
 
-        _about(result, operand.origin, IsNull(operand.origin.name))
+
+def in_list(result: Bound, a: Bound, items: Sequence[Bound], context: Context) -> None:
+    """A column in a list of constants. With a NULL among them it is never FALSE."""
+    images = images_of(a)
+    if not images or len(items) > _MOST_VALUES:
+        return
+    values = [constant_of(i, context) for i in items]
+    if any(v is NOT_CONSTANT for v in values):
+        return
+    usable = [_usable(v, i.type, a.type) for v, i in zip(values, items, strict=True) if v is not None]
+    if any(v is UNUSABLE or v != v for v in usable):
+        return
+    has_null = len(usable) < len(values)
+    ranges = tuple(r for v in dict.fromkeys(usable) for r in compared("=", v))
+    result.truth = Truth(
+        _facts(images, lambda i: predicate(i, ranges)),
+        None if has_null else _facts(images, lambda i: _in_none(i, usable)),
+        NOTHING_KNOWN if has_null else _null_facts(images),
+    )
+
+
+NOTHING_KNOWN: Facts = {}
+
+
+def _in_none(image: Image, values: Sequence[object]) -> Predicate:
+    from bergsql.engine.table.predicate import In, Not, NotNull, all_of
+
+    wanted = predicate(image, tuple(r for v in values for r in compared("=", v)))
+    if not image.steps and isinstance(wanted, In) and len(wanted.values) == len(set(values)):
+        return Not(wanted)
+    if len(values) > 8:
+        return NotNull(image.origin.name)
+    return all_of(*(predicate(image, compared("<>", v)) for v in values))
 
 
 def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
@@ -111,65 +173,164 @@ def like(result: Bound, a: Bound, pattern: str, escape: str | None) -> None:
                 return
         prefix += pattern[i]
         i += 1
-    if a.origin is None or a.type.kind not in TEXTS:
-        return
-    from bergsql.engine.table.predicate import Compare, Op, StartsWith
-
     if i == len(pattern):
-        _about(result, a.origin, Compare(a.origin.name, Op.EQ, prefix))
-    elif prefix:
-        _about(result, a.origin, StartsWith(a.origin.name, prefix))
-        result.exact = pattern[i:] == "%"
+        images = images_of(a)
+        if images and a.type.kind in TEXTS:
+            result.truth = Truth(
+                _facts(images, lambda m: predicate(m, compared("=", prefix))),
+                _facts(images, lambda m: predicate(m, compared("<>", prefix))),
+                _null_facts(images),
+            )
+    else:
+        starts_with(result, a, prefix, exactly=pattern[i:] == "%")
 
 
-def truth(bound: Bound) -> None:
-    """A BOOLEAN column that is a condition itself."""
-    if bound.origin is not None and not bound.predicates:
-        from bergsql.engine.table.predicate import Compare, Op
-
-        _about(bound, bound.origin, Compare(bound.origin.name, Op.EQ, True))
-
-
-def conjunction(result: Bound, parts: list[Bound]) -> None:
-    """All hold, on every scan that any is about."""
-    slots = {s for p in parts for s in p.predicates}
-    if not slots:
+def starts_with(result: Bound, a: Bound, prefix: str | bytes, *, exactly: bool = True) -> None:
+    """Text or bytes that begin with ``prefix``; not ``exactly``: something else must hold as well."""
+    kinds = TEXTS if isinstance(prefix, str) else BINARIES
+    images = [i for i in images_of(a) if not i.steps]
+    if a.type.kind not in kinds or not images or len(images) < len(images_of(a)):
         return
-    from bergsql.engine.table.predicate import all_of
+    from bergsql.engine.table.predicate import Not, NotNull, StartsWith
 
-    result.predicates = {s: all_of(*(p.predicates[s] for p in parts if s in p.predicates)) for s in sorted(slots)}
-    result.exact = all(p.exact for p in parts) and len(slots) == 1
+    def begins(image: Image) -> Predicate:
+        return StartsWith(image.origin.name, prefix) if prefix else NotNull(image.origin.name)
+
+    result.truth = Truth(
+        _facts(images, begins),
+        _facts(images, lambda i: Not(begins(i)) if exactly and prefix else NotNull(i.origin.name)),
+        _null_facts(images),
+    )
 
 
-def disjunction(result: Bound, parts: list[Bound]) -> None:
-    """One holds: only what all say something of."""
-    slots = set(parts[0].predicates).intersection(*(p.predicates.keys() for p in parts[1:]))
-    if not slots:
+def is_nan(result: Bound, a: Bound, *, nulls_are_none: bool) -> None:
+    """``isnan(a)``; ``nulls_are_none``: NULL is none, so it is FALSE for it."""
+    images = [i for i in images_of(a) if not i.steps]
+    if not images or len(images) < len(images_of(a)):
         return
-    from bergsql.engine.table.predicate import any_of
+    from bergsql.engine.table.predicate import IsNan, IsNull, Not, NotNull, any_of
 
-    result.predicates = {s: any_of(*(p.predicates[s] for p in parts)) for s in sorted(slots)}
-    result.exact = all(p.exact and len(p.predicates) == 1 for p in parts) and len(slots) == 1
+    def others(image: Image) -> Predicate:
+        name = image.origin.name
+        number = all_numbers(name)
+        return any_of(number, IsNull(name)) if nulls_are_none else number
+
+    def all_numbers(name: str) -> Predicate:
+        from bergsql.engine.table.predicate import all_of
+
+        return all_of(Not(IsNan(name)), NotNull(name))
+
+    result.truth = Truth(
+        _facts(images, lambda i: IsNan(i.origin.name)),
+        _facts(images, others),
+        None if nulls_are_none else _null_facts(images),
+    )
+
+
+def conjunction(result: Bound, parts: Sequence[Bound]) -> None:
+    result.truth = truth.conjunction([says(p) for p in parts])
+    result.equal = tuple(pair for p in parts for pair in p.equal)
+
+
+def disjunction(result: Bound, parts: Sequence[Bound]) -> None:
+    result.truth = truth.disjunction([says(p) for p in parts])
 
 
 def negation(result: Bound, operand: Bound) -> None:
-    if operand.exact and len(operand.predicates) == 1:
-        from bergsql.engine.table.predicate import IsNull, Not, NotNull
+    result.truth = truth.negation(says(operand))
 
-        ((slot, predicate),) = operand.predicates.items()
-        result.predicates = {slot: NotNull(predicate.column) if isinstance(predicate, IsNull) else Not(predicate)}
-        result.exact = True
+
+def is_truth(result: Bound, operand: Bound, *, wanted: bool) -> None:
+    """``operand IS TRUE``, or IS FALSE."""
+    of = says(operand)
+    result.truth = truth.is_true(of if wanted else truth.negation(of))
+
+
+# --- columns that are equal -------------------------------------------------------------------------------------------
+
+
+def equal_columns(a: Bound | OutputColumn, b: Bound | OutputColumn) -> tuple[tuple[Origin, Origin], ...]:
+    """The pair of columns of scans that ``a = b`` is of, where their values may be compared with the same constants."""
+    x, y = a.type, b.type
+    alike = x.kind is y.kind or {x.kind, y.kind} <= set(INTEGERS) or {x.kind, y.kind} <= TEXTS
+    if x.kind in (*STAMPS, Kind.TIME):
+        alike = alike and x.holds_nanoseconds == y.holds_nanoseconds
+    if not alike:
+        return ()
+    return tuple((i.origin, j.origin) for i in images_of(a) for j in images_of(b) if not i.steps and not j.steps)[:16]
+
+
+# --- handing it on ----------------------------------------------------------------------------------------------------
+
+
+def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = None) -> None:
+    """Hand what a condition of this FROM says of a scan to that scan, and what columns it makes equal.
+
+    ``only`` are the scans whose rows the condition drops; None: those of all of ``scope``.
+    """
+    targets = scope.slots if only is None else scope.slots & only
+    open_to = {n for n in targets if not planner.slots[n].sampled}
+    facts = says(bound).true
+    if facts is None:
+        from bergsql.engine.table.predicate import AlwaysFalse
+
+        facts = dict.fromkeys(open_to, AlwaysFalse())
+    for number, found in facts.items():
+        slot = planner.slots[number]
+        if number in open_to and is_useful(found) and (not slot.padded or rejects_null(found)):
+            slot.predicates.append(found)
+    for x, y in bound.equal:
+        planner.equal += [(a, b) for a, b in ((x, y), (y, x)) if b.slot in open_to and a.slot != b.slot]
+
+
+def spread(planner: Planner) -> None:
+    """Hand what is known of a column on to those that equal it in every row that matters, as in ``a.id = b.id AND
+    a.id = 5``."""
+    from bergsql.engine.table.predicate import And, columns_of, map_columns
+
+    known: dict[int, list[Predicate]] = {}
+    for number, slot in enumerate(planner.slots):
+        known[number] = [c for p in slot.predicates for c in (p.children if isinstance(p, And) else (p,))]
+    changed = True
+    while changed:
+        changed = False
+        for a, b in planner.equal:
+            for predicate_ in list(known[a.slot]):
+                if columns_of(predicate_) != {a.name}:
+                    continue
+                same = map_columns(predicate_, partial(_named, b.name))
+                if same not in known[b.slot]:
+                    known[b.slot].append(same)
+                    planner.slots[b.slot].predicates.append(same)
+                    changed = True
+
+
+def _named(name: str, _: Column) -> Column:
+    return name
 
 
 def rejects_null(predicate: Predicate) -> bool:
     """True when a row whose columns are all NULL cannot fulfil it: it may be pushed below an outer join."""
-    from bergsql.engine.table.predicate import And, Compare, In, NotNull, Or, StartsWith
+    from bergsql.engine.table.predicate import (
+        AlwaysFalse,
+        And,
+        Compare,
+        In,
+        IsNan,
+        IsNull,
+        Not,
+        NotNull,
+        Or,
+        StartsWith,
+    )
 
     if isinstance(predicate, And):
         return any(rejects_null(c) for c in predicate.children)
     if isinstance(predicate, Or):
         return all(rejects_null(c) for c in predicate.children)
-    return isinstance(predicate, Compare | In | StartsWith | NotNull)
+    if isinstance(predicate, Not):
+        return isinstance(predicate.child, Compare | In | StartsWith | IsNull)
+    return isinstance(predicate, Compare | In | StartsWith | NotNull | IsNan | AlwaysFalse)
 
 
 def is_useful(predicate: Predicate) -> bool:

@@ -68,6 +68,10 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
     bound = _bound(query, planner)
     if planner.unreadable:
         raise planner.unreadable[0]
+    if planner.equal:
+        from bergsql.engine.plan.pushdown import spread
+
+        spread(planner)
     scans = [_planned(n, slot) for n, slot in enumerate(planner.slots)]
     sql = _fill(bound.sql, planner.slots, scans)
     variables = {name: value for s in scans for name, value in s.scan.variables.items()}

@@ -77,6 +77,12 @@ class Relations(Protocol):
 
     def setting(self, key: str) -> str | None: ...
 
+    def evaluate(self, sql: str) -> object:
+        """The value of DuckDB SQL that reads no columns.
+
+        :raises BergError: when it fails.
+        """
+
     def function(self, parts: tuple[str, ...], span: Span | None, *, system: bool = False) -> Special | None:
         """The function of that name that was made in the session; ``system``: if it goes before what is built in."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.bound import Bound, Origin
+from bergsql.engine.plan.images import Image
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import string_literal
@@ -59,7 +60,9 @@ def _in_scope(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) 
 
 def column_of(column: SourceColumn, written: str) -> Bound:
     """A reference to a column. Its name is as it was written, as Spark names a result's columns."""
-    return Bound(column.sql, column.type, written, nullable=column.nullable, name=written, origin=column.origin)
+    found = Bound(column.sql, column.type, written, nullable=column.nullable, name=written, origin=column.origin)
+    found.images = column.images
+    return found
 
 
 def _span(spans: Sequence[Span | None], last: int) -> Span | None:
@@ -145,5 +148,11 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
             )
             if bound.origin is not None:
                 found.origin = Origin(bound.origin.slot, (*bound.origin.path, child.name))
+            elif bound.images:
+                found.images = tuple(
+                    Image(Origin(i.origin.slot, (*i.origin.path, child.name)), child.type)
+                    for i in bound.images
+                    if not i.steps
+                )
             return found
     raise _unknown(f"{bound.name or bound.text}.{name}", name, [c.name for c in bound.type.children], span, flavour)

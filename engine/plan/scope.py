@@ -17,21 +17,29 @@ from bergsql.engine.sql.types import DataType
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.context import OutputColumn
+    from bergsql.engine.plan.images import Image
 
 
 class SourceColumn(Record):
     """A column of a relation in FROM. ``sql`` reads it anywhere in that query."""
 
-    __slots__ = ("name", "nullable", "origin", "sql", "type")
+    __slots__ = ("images", "name", "nullable", "origin", "sql", "type")
 
     def __init__(
-        self, name: str, sql: str, type: DataType, nullable: bool = True, origin: Origin | None = None
+        self,
+        name: str,
+        sql: str,
+        type: DataType,
+        nullable: bool = True,
+        origin: Origin | None = None,
+        images: tuple[Image, ...] = (),
     ) -> None:
         self.name = name
         self.sql = sql
         self.type = type
         self.nullable = nullable
         self.origin = origin
+        self.images = images
 
 
 class Source(NamedTuple):
@@ -147,5 +155,5 @@ def derived_columns(columns: Sequence[OutputColumn], alias: str) -> tuple[list[S
         taken.add(unique.casefold())
         inner.append(identifier(unique))
         sql = f"{identifier(alias)}.{identifier(unique)}"
-        found.append(SourceColumn(column.name, sql, column.type, column.nullable, column.origin))
+        found.append(SourceColumn(column.name, sql, column.type, column.nullable, column.origin, column.images))
     return found, inner

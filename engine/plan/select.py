@@ -9,6 +9,7 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, refuse_map
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.items import Item, bind_items
 from bergsql.engine.plan.node_parts import members, refuse_unknown_parts
 from bergsql.engine.plan.records import replace
@@ -18,6 +19,8 @@ from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bergsql.engine.plan.images import Image
 
 
 def bind_query(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]) -> BoundQuery:
@@ -60,7 +63,7 @@ def _bind_parenthesised(node: exp.Expr, planner: Planner, parent: Scope | None, 
         return query
     from bergsql.engine.plan.ordering import with_tail
 
-    columns = [replace(c, origin=None) for c in query.columns]
+    columns = [replace(c, origin=None, images=()) for c in query.columns]
     return with_tail(BoundQuery(f"SELECT * FROM ({query.sql})", columns), node, planner, ctes)
 
 
@@ -82,7 +85,7 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         clauses.append(f"FROM {from_sql}")
     where = node.args.get("where")
     if where is not None:
-        from bergsql.engine.plan.from_clause import push
+        from bergsql.engine.plan.pushdown import push
 
         inner = replace(context, clause="WHERE", aggregates_allowed=False, windows_allowed=False, found=Found())
         bound = _condition(where.this, inner)
@@ -96,7 +99,12 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     if having is not None:
         context.found.aggregate = True
         inner = replace(context, clause="HAVING", windows_allowed=False)
-        clauses.append(f"HAVING {_condition(having.this, inner).sql}")
+        bound = _condition(having.this, inner)
+        if group_sql and is_plain_group(node.args["group"]):
+            from bergsql.engine.plan.pushdown import push
+
+            push(planner, scope, bound)  # what it says of a column, it says of a key
+        clauses.append(f"HAVING {bound.sql}")
     qualify = node.args.get("qualify")
     if qualify is not None:
         _check_qualify(node, qualify)
@@ -108,13 +116,33 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         context.check_grouped()
     distinct = _distinct(node, items, context)
     select = f"SELECT {distinct}{', '.join(_item_sql(i, n) for n, i in enumerate(items))}"
-    plain = not (tail or ties or distinct or group_sql or context.found.aggregate or qualify is not None)
-    window = any(" OVER (" in i.bound.sql for i in items)
     columns = [
-        OutputColumn(i.name, i.bound.type, i.bound.nullable, i.bound.origin if plain and not window else None)
-        for i in items
+        OutputColumn(i.name, i.bound.type, i.bound.nullable, images=_handed_on(i.bound, node, context)) for i in items
     ]
     return BoundQuery(" ".join([select, *clauses]) + tail, columns, scope.outer)
+
+
+def _handed_on(bound: Bound, node: exp.Expr, context: Context) -> tuple[Image, ...]:
+    """The columns of scans that an item is of, if filtering it after this SELECT is as good as before.
+
+    So it is not behind a limit; behind GROUP BY only for a key, behind window functions only for what they all are
+    partitioned by.
+    """
+    if any(node.args.get(k) for k in ("limit", "offset")) or (node.args.get("distinct") or node).args.get("on"):
+        return ()
+    group = node.args.get("group")
+    if group is not None and (not is_plain_group(group) or bound.sql not in context.group_keys):
+        return ()
+    if group is None and context.found.aggregate:
+        return ()
+    return images_of(bound) if all(bound.sql in keys for keys in context.found.partitions) else ()
+
+
+def is_plain_group(group: exp.Expr) -> bool:
+    """Whether GROUP BY makes one set of groups: no ROLLUP, CUBE or GROUPING SETS."""
+    if any(group.args.get(k) for k in ("rollup", "cube", "grouping_sets", "totals")):
+        return False
+    return not any(isinstance(e, exp.Rollup | exp.Cube | exp.GroupingSets) for e in group.expressions)
 
 
 def _has_window_call(node: exp.Expr) -> bool:

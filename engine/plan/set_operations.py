@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -10,9 +11,14 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.casts import convert_sql, same_in_duckdb, type_text
 from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, refuse_map, type_error
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import NULL
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.images import Image
+    from bergsql.engine.sql.types import DataType
 
 _WORDS = ((exp.Union, "UNION"), (exp.Except, "EXCEPT"), (exp.Intersect, "INTERSECT"))
 
@@ -72,10 +78,23 @@ def _combine(
             )
         if word != "UNION ALL":
             refuse_map(shared, Context(planner, Scope(planner.flavour)), node, word)
-        columns.append(OutputColumn(a.name, shared, a.nullable or b.nullable))
+        columns.append(OutputColumn(a.name, shared, a.nullable or b.nullable, images=_images(a, b, shared, planner)))
     return BoundQuery(
         f"{_side(left, columns, planner)} {word} {_side(right, columns, planner)}", columns, left.outer + right.outer
     )
+
+
+def _images(a: OutputColumn, b: OutputColumn, shared: DataType, planner: Planner) -> tuple[Image, ...]:
+    """The columns of scans on both sides: what a filter wants of a row, it wants of the side that the row is from."""
+    found: tuple[Image, ...] = ()
+    for side in (a, b):
+        images = images_of(side)
+        if images and side.type != shared and not same_in_duckdb(side.type, shared):
+            from bergsql.engine.plan.monotone import cast_images
+
+            images = cast_images(images, side.type, shared, Context(planner, Scope(planner.flavour)))
+        found += images
+    return found
 
 
 def _by_name(left: BoundQuery, right: BoundQuery, node: exp.Expr, planner: Planner) -> tuple[BoundQuery, BoundQuery]:

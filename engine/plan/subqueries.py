@@ -11,6 +11,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import convert_sql, type_text
 from bergsql.engine.plan.comparison import compared_types
 from bergsql.engine.plan.context import BoundQuery, Context, type_error
+from bergsql.engine.plan.pushdown import equal_columns
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import BOOLEAN, Kind
 
@@ -68,7 +69,9 @@ def bind_in_query(node: exp.Expr, operand: Bound, query: exp.Expr, context: Cont
         parts = [bind(e, context) for e in node.this.expressions]
         return Bound(f"(({', '.join(p.sql for p in parts)}) IN ({bound.sql}))", BOOLEAN, text, volatile=True)
     left, inner = _matched(operand, bound, context, node)
-    return Bound(f"({left} IN ({inner}))", BOOLEAN, text, volatile=True)
+    result = Bound(f"({left} IN ({inner}))", BOOLEAN, text, volatile=True)
+    result.equal = equal_columns(operand, bound.columns[0])
+    return result
 
 
 def _matched(operand: Bound, query: BoundQuery, context: Context, node: exp.Expr) -> tuple[str, str]:

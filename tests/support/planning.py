@@ -39,6 +39,13 @@ class Tables:
     def setting(self, key: str) -> str | None:  # noqa: ARG002
         return None
 
+    def evaluate(self, sql: str) -> object:
+        with connection(self.time_zone) as duck:
+            try:
+                return duck.execute(f"SELECT {sql}").fetchall()[0][0]
+            except duckdb.Error as error:
+                raise BergError(ErrorCode.INVALID, str(error)) from error
+
     def function(self, parts: tuple[str, ...], span: Span | None, *, system: bool = False) -> None:
         """There are no functions of a session."""
 

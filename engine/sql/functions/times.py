@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.plan.units import UNITS
@@ -32,6 +33,8 @@ from bergsql.engine.sql.types import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bergsql.engine.plan.context import Context
 
 
@@ -51,14 +54,34 @@ def _part(name: str, duck: str | None = None) -> Callable[[list[Bound], Context]
 
 def _now(kind: Kind, digits: int) -> Callable[[list[Bound], Context], Bound]:
     def made(arguments: list[Bound], context: Context) -> Bound:
-        sql = "now()"
-        if kind is Kind.TIMESTAMP:
-            sql = "CAST(now() AS TIMESTAMP)"
+        from bergsql.engine.plan.constants import constant
+
+        now = context.planner.now if kind is Kind.TIMESTAMP_LTZ else _shown_now(context)
+        if now is not None:
+            if digits == 3:
+                now = now.replace(microsecond=now.microsecond // 1000 * 1000)
+            return constant(now, DataType(kind, digits), "")
+        sql = "CAST(now() AS TIMESTAMP)"
         if digits == 3:
             sql = f"date_trunc('millisecond', {sql})"
         return Bound(sql, DataType(kind, digits), "", False)
 
     return made
+
+
+def _shown_now(context: Context) -> datetime | None:
+    """What the session's clock shows as the query begins; None where only DuckDB knows its zone."""
+    from bergsql.engine.plan.times import from_utc, zone
+
+    where = zone(context.planner.relations.time_zone)
+    return from_utc(context.planner.now, where) if where is not None else None
+
+
+def _today(arguments: list[Bound], context: Context) -> Bound:
+    from bergsql.engine.plan.constants import constant
+
+    now = _shown_now(context)
+    return constant(now.date(), DATE, "") if now is not None else Bound("current_date", DATE, "", False)
 
 
 def _now_of(arguments: list[Bound], context: Context) -> Bound:
@@ -153,7 +176,12 @@ def floor_to_unit(word: str, arguments: list[Bound], context: Context) -> Bound:
         cut = f"(date_trunc('week', {value.sql} + INTERVAL 1 DAY) - INTERVAL 1 DAY)"
     if word == "ceil":
         cut = f"CASE WHEN {cut} = {value.sql} THEN {value.sql} ELSE {cut} + INTERVAL 1 {unit} END"
-    return Bound(f"CAST({cut} AS DATE)" if value.type.kind is Kind.DATE else cut, value.type, "", value.nullable)
+    result = Bound(f"CAST({cut} AS DATE)" if value.type.kind is Kind.DATE else cut, value.type, "", value.nullable)
+    if images_of(value):
+        from bergsql.engine.plan.monotone import attach_floor
+
+        attach_floor(result, word, value, unit, context)
+    return result
 
 
 def _unit_call(node: exp.Expr, context: Context, width: int) -> tuple[str, str, list[Bound]]:
@@ -190,7 +218,8 @@ def _timestampadd(node: exp.Expr, context: Context) -> Bound:
     number = amount.sql
     text = f"timestampadd({written}, {amount.text}, {value.text})"
     if value.type.kind is Kind.DATE and unit in ("year", "quarter", "month", "week", "day"):
-        return Bound.of(f"CAST(({value.sql} + {number} * INTERVAL 1 {unit}) AS DATE)", DATE, text, amount, value)
+        sql = f"CAST(({value.sql} + {number} * INTERVAL 1 {unit}) AS DATE)"
+        return _later(Bound.of(sql, DATE, text, amount, value), value, amount, unit, context)
     if value.type.kind is Kind.DATE:
         value = coerce(value, STAMP6, context)
     moved = f"({value.sql} + {number} * INTERVAL 1 {unit})"
@@ -198,7 +227,15 @@ def _timestampadd(node: exp.Expr, context: Context) -> Bound:
         from bergsql.engine.plan.zones import moved as moved_by
 
         moved = moved_by(value.sql, f"+ {number} * INTERVAL 1 {unit}", context.planner.relations.time_zone)
-    return Bound.of(moved, value.type, text, amount, value)
+    return _later(Bound.of(moved, value.type, text, amount, value), value, amount, unit, context)
+
+
+def _later(result: Bound, value: Bound, amount: Bound, unit: str, context: Context) -> Bound:
+    if images_of(value):
+        from bergsql.engine.plan.monotone import attach_units
+
+        attach_units(result, value, amount, unit, context)
+    return result
 
 
 def _timestampdiff(node: exp.Expr, context: Context) -> Bound:
@@ -261,7 +298,12 @@ def _date_add(sign: str) -> Callable[[exp.Expr, Context], Bound]:
             message = f"{str(node.this).upper()} takes a whole number of days."
             raise BergError(ErrorCode.TYPE, message, span=name_span(node))
         text = f"{name}({', '.join(b.text for b in bound)})"
-        return Bound.of(f"({date.sql} {sign} {days.sql})", DATE, text, date, days)
+        result = Bound.of(f"({date.sql} {sign} {days.sql})", DATE, text, date, days)
+        if images_of(date):
+            from bergsql.engine.plan.monotone import attach_days
+
+            attach_days(result, date, days, 1 if sign == "+" else -1, context)
+        return result
 
     return made
 
@@ -294,7 +336,7 @@ def _day_name(duck: str) -> Callable[[list[Bound], Context], str]:
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Scalar("current_date curdate", "fs", "", DATE, "current_date"),
+    Scalar("current_date curdate", "fs", "", DATE, _today),
     Scalar("current_timestamp now", "fs", "", LTZ6, _now_of),
     Scalar("current_row_timestamp", "f", "", LTZ3, _now_of),
     Scalar("localtimestamp", "fs", "", STAMP6, _local_now),
