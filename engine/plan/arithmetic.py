@@ -8,13 +8,12 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError
 from bergsql.engine.plan import integers
-from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.bound import Bound, images_of
 from bergsql.engine.plan.casts import coerce, convert, type_text
 from bergsql.engine.plan.coercion import arithmetic_decimal, as_decimal, wider_integer
 from bergsql.engine.plan.context import Context, type_error
 from bergsql.engine.plan.date_arithmetic import date_arithmetic
 from bergsql.engine.plan.decimals import decimal_operation
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.literals import negated
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import LONG, by_zero, let_all

@@ -12,7 +12,9 @@ from bergsql.engine.plan.records import Record
 from bergsql.engine.sql.types import DataType
 
 if TYPE_CHECKING:
+    from bergsql.engine.plan.context import OutputColumn
     from bergsql.engine.plan.images import Image
+    from bergsql.engine.plan.scope import SourceColumn
     from bergsql.engine.plan.truth import Truth
 
 NOT_CONSTANT: Final = object()
@@ -140,3 +142,12 @@ class Bound(Record):
     @property
     def is_null(self) -> bool:
         return self.constant is None
+
+
+def images_of(bound: Bound | OutputColumn | SourceColumn) -> tuple[Image, ...]:
+    """What columns the expression is an image of: one, or one a branch of a UNION."""
+    if bound.images or bound.origin is None:
+        return bound.images
+    from bergsql.engine.plan.images import Image
+
+    return (Image(bound.origin, bound.type),)

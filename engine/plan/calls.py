@@ -9,9 +9,8 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.plan.arguments import fit_arguments
-from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.bound import Bound, images_of
 from bergsql.engine.plan.context import Context
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all, tries

@@ -11,11 +11,10 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan import cast_text, fold, integers
-from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.bound import Bound, images_of
 from bergsql.engine.plan.constants import constant
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour

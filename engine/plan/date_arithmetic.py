@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bergsql.catalog.errors import BergError
-from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.bound import Bound, images_of
 from bergsql.engine.plan.casts import coerce
 from bergsql.engine.plan.context import Context, type_error
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.sql.parser.query import Place
 from bergsql.engine.sql.types import DATE, INT, INTEGERS, INTERVALS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.plan.bound import Origin
+from bergsql.engine.plan.bound import Origin, images_of
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.hints import check_read_hints
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation, is_metadata_table
 from bergsql.engine.plan.scope import Scope, Source, derived_columns

@@ -16,12 +16,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bergsql.engine.plan.bound import Bound, Origin
+from bergsql.engine.plan.bound import Origin
 from bergsql.engine.sql.types import FLOATS, INTEGERS, STAMPS, DataType, Kind
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.context import OutputColumn
-    from bergsql.engine.plan.scope import SourceColumn
     from bergsql.engine.table.predicate import Predicate
 
 DAY_MICROS = 86_400_000_000
@@ -90,13 +88,6 @@ def _hull(ranges: Ranges) -> Ranges:
     return (Range(low, high, any(r.nan for r in ranges)),)
 
 
-def images_of(bound: Bound | OutputColumn | SourceColumn) -> tuple[Image, ...]:
-    """What columns the expression is an image of: one, or one a branch of a UNION."""
-    if bound.images or bound.origin is None:
-        return bound.images
-    return (Image(bound.origin, bound.type),)
-
-
 # --- values -----------------------------------------------------------------------------------------------------------
 
 UNUSABLE: Final = object()
@@ -159,14 +150,15 @@ def _merged(found: list[Predicate]) -> Iterable[Predicate]:
     """Equalities of one column become an IN, ``x < 5 OR x > 5`` becomes ``x <> 5``."""
     from bergsql.engine.table.predicate import Compare, In, Op
 
-    if len(found) == 2 and isinstance(found[0], Compare) and isinstance(found[1], Compare):
-        below, above = found
+    compares = [p for p in found if isinstance(p, Compare)]
+    if len(found) == 2 == len(compares):
+        below, above = compares
         if (below.op, above.op) == (Op.LT, Op.GT) and below.value == above.value:
             return [Compare(below.column, Op.NE, below.value)]
-    equal = [p for p in found if isinstance(p, Compare) and p.op is Op.EQ]
+    equal = [c for c in compares if c.op is Op.EQ]
     if len(equal) < 2:
         return found
-    values = tuple(dict.fromkeys(p.value for p in equal))
+    values = tuple(dict.fromkeys(c.value for c in equal))
     merged = In(equal[0].column, values) if len(values) > 1 else equal[0]
     return [merged, *(p for p in found if not (isinstance(p, Compare) and p.op is Op.EQ))]
 

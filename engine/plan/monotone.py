@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bergsql.engine.plan import steps, time_steps
-from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.images import DAY_MICROS, Image, Step, images_of
+from bergsql.engine.plan.bound import Bound, images_of
+from bergsql.engine.plan.images import DAY_MICROS, Image, Step
 from bergsql.engine.plan.integers import BITS
 from bergsql.engine.plan.known import constant_of
 from bergsql.engine.plan.zones import fixed_offset

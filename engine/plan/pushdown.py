@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bergsql.engine.plan import truth
-from bergsql.engine.plan.bound import NOT_CONSTANT, Bound, Origin
-from bergsql.engine.plan.images import UNUSABLE, Image, compared, images_of, predicate, ticks
+from bergsql.engine.plan.bound import NOT_CONSTANT, Bound, Origin, images_of
+from bergsql.engine.plan.images import UNUSABLE, Image, compared, predicate, ticks
 from bergsql.engine.plan.known import constant_of
 from bergsql.engine.plan.truth import ANY, Truth
 from bergsql.engine.sql.types import BINARIES, INTEGERS, NUMBERS, STAMPS, TEXTS, DataType, Kind

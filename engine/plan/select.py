@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import Bound
+from bergsql.engine.plan.bound import Bound, images_of
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, refuse_map
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.items import Item, bind_items
 from bergsql.engine.plan.node_parts import members, refuse_unknown_parts
 from bergsql.engine.plan.records import replace

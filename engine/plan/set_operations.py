@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.plan.bound import images_of
 from bergsql.engine.plan.casts import convert_sql, same_in_duckdb, type_text
 from bergsql.engine.plan.coercion import common_type
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, refuse_map, type_error
-from bergsql.engine.plan.images import images_of
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import NULL

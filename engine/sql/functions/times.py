@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
-from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.images import images_of
+from bergsql.engine.plan.bound import Bound, images_of
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let_all
 from bergsql.engine.plan.units import UNITS
