@@ -69,6 +69,7 @@ class OrcWriter:
             if "timestamp" not in str(e):
                 raise
             raise _out_of_range("Writing") from e
+        columns = [nulls_below(_whole(c)) if pa.types.is_nested(c.type) else c for c in columns]
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
     def close(self) -> None:
@@ -79,6 +80,33 @@ class OrcWriter:
     def abandon(self) -> None:
         """Close the file, of which nothing is wanted any more."""
         self._file.close()
+
+
+def _whole(column: pa.Array) -> pa.Array:
+    """The same values in buffers of their own: Arrow's ORC writer reads a slice's parts from their first value on."""
+    import pyarrow as pa
+
+    return pa.concat_arrays([column, column[:0]]) if column.offset else column
+
+
+def nulls_below(column: pa.Array) -> pa.Array:
+    """The same values, with NULL in all parts of a struct that is NULL.
+
+    Arrow's ORC writer takes what lies below a struct that is NULL inside another one for values: all that follow move.
+    """
+    import pyarrow as pa
+
+    t = column.type
+    if pa.types.is_struct(t):
+        return pa.StructArray.from_arrays(
+            [nulls_below(part) for part in column.flatten()], fields=list(t), mask=column.is_null()
+        )
+    if pa.types.is_list(t) or pa.types.is_map(t):
+        buffers = column.buffers()[:2]
+        return pa.Array.from_buffers(
+            t, len(column), buffers, offset=column.offset, children=[nulls_below(column.values)]
+        )
+    return column
 
 
 def _orc_field(f: NestedField) -> pa.Field:

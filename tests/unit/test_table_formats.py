@@ -266,6 +266,19 @@ def pa_rows(file: DataFile) -> pa.Table:
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
+def test_a_struct_that_is_null_inside_another(tables: Tables, file_format: str) -> None:
+    """Arrow's ORC writer alone would move the values of the rows that follow."""
+    inner = struct(x="int", s="string", deep=struct(y="int"))
+    columns: Columns = {"i": "int", "st": struct(c=inner, a="int"), "l": list_of(struct(c=inner))}
+    tables.create(columns, (), {"write.format.default": file_format})
+    rows = """VALUES (1, {'c': NULL, 'a': 1}, [{'c': NULL}, {'c': {'x': 1, 's': 'one', 'deep': NULL}}]),
+      (2, {'c': {'x': 7, 's': 'seven', 'deep': {'y': 70}}, 'a': 2}, [{'c': {'x': 2, 's': NULL, 'deep': {'y': 20}}}]),
+      (3, {'c': {'x': 8, 's': 'eight', 'deep': {'y': 80}}, 'a': 3}, NULL)"""
+    tables.insert(rows)
+    assert scanned(tables) == tables.duck.execute(rows).fetchall()
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
 def test_many_partitions(tables: Tables, file_format: str) -> None:
     tables.create(
         {"i": "long", "s": "string"}, [("i", bucket(16)), ("s", IDENTITY)], {"write.format.default": file_format}
