@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 FORMATS = ("AVRO", "ORC")
 FILE_INDEX = "file_index"
 """The column that tells from which of the stream's files a row is."""
+FILE_ROW_NUMBER = "file_row_number"
+"""The column that tells a row's place in its file."""
 _MARK = "\u2206\u2206"
 """Sets an error of ours apart in the text that DuckDB makes of it."""
 
@@ -87,13 +89,16 @@ class FileStream:
     file_format: str
     paths: tuple[str, ...]
     columns: tuple[int, ...]
+    positions: bool = False
+    """Whether each row's place in its file is given too."""
 
     def schema(self) -> pa.Schema:
         import pyarrow as pa
 
         fields = _fields(self.storage, self.file_format, self.paths[0])
         named = [fields[i].with_name(stream_name(i)).with_nullable(True) for i in self.columns]
-        return pa.schema([*named, pa.field(FILE_INDEX, pa.int64())])
+        extra = [FILE_INDEX, FILE_ROW_NUMBER] if self.positions else [FILE_INDEX]
+        return pa.schema([*named, *(pa.field(name, pa.int64()) for name in extra)])
 
     def __arrow_c_schema__(self) -> Any:
         with told():
@@ -112,9 +117,13 @@ class FileStream:
 
         with told():
             for n, path in enumerate(self.paths):
+                at = 0
                 for batch in _batches(self.storage, self.file_format, path, self.columns):
-                    index = pa.repeat(pa.scalar(n, pa.int64()), batch.num_rows)
-                    yield pa.RecordBatch.from_arrays([*batch.columns, index], schema=schema)
+                    extra: list[pa.Array] = [pa.repeat(pa.scalar(n, pa.int64()), batch.num_rows)]
+                    if self.positions:
+                        extra.append(pa.arange(at, at + batch.num_rows))
+                        at += batch.num_rows
+                    yield pa.RecordBatch.from_arrays([*batch.columns, *extra], schema=schema)
 
 
 def stream_name(position: int) -> str:

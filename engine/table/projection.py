@@ -120,7 +120,8 @@ def _primitive_sql(kind: IcebergType, node: Node, access: str) -> str:
 def literal_sql(kind: IcebergType, json: Any) -> str:
     """A JSON single value (spec, Appendix D) as SQL."""
     if json is None:
-        return f"CAST(NULL AS {duckdb_type(kind)})"
+        # A struct without fields has no name in SQL.
+        return "struct_pack()" if kind == StructType(()) else f"CAST(NULL AS {duckdb_type(kind)})"
     match kind:
         case StructType(fields):
             parts = [

@@ -1,27 +1,24 @@
-"""From a table to DuckDB SQL that reads it: each field by its id, whatever the files call it and however they hold it.
+"""From a table to DuckDB SQL that reads it: files in groups (file_groups.py), without what was deleted, and a SELECT.
 
-Files whose columns DuckDB itself matches rightly by field id are one ``read_parquet``; it may push filters and
-projections into that. The others (no ids, parts of structs renamed, columns that only the path's partition knows) are
-grouped by their schema, with a projection of our own for each group; Avro and ORC files always, which DuckDB reads as
-streams.
+A group without deletes, of which no metadata column is asked, is read as it lies. Of the others come, one around the
+other: the rows with their places, the deletes by place, the deletes by key, and the columns under the table's names.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
-from bergsql.catalog.metadata.transforms import TransformKind
-from bergsql.engine.sql.quoting import identifier, string_literal
-from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
-from bergsql.engine.table.file_streams import FORMATS, FileStream, stream_columns, stream_name
-from bergsql.engine.table.parquet_schema import Node, read_columns
-from bergsql.engine.table.planning import FilePlan, FileTask, plan_files
-from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql
+from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.table.file_groups import DELETED, PARQUET, FileGroup, Grouping, column_name
+from bergsql.engine.table.file_streams import FORMATS
+from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, metadata_fields
+from bergsql.engine.table.planning import FilePlan, plan_files
+from bergsql.engine.table.projection import literal_sql
 from bergsql.engine.table.read_point import current
+from bergsql.engine.table.row_places import RowPlaces
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
@@ -32,17 +29,10 @@ if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.read_point import ReadPoint
 
-_PARQUET = "PARQUET"
-_SAMPLE = 64
-"""Up to so many files are always looked into for field ids; of more, this many evenly chosen ones."""
-
-_ICEBERG_NAME = re.compile(r"\d{5}-\d+-.*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-"""How Iceberg's own writers begin a data file's name; a file called otherwise may come from anywhere."""
-
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """SQL that reads a table once ``variables`` are set. ``fields`` are its columns, of ``schema``."""
+    """SQL that reads a table once ``variables`` are set. ``fields`` are its columns: of ``schema``, then metadata's."""
 
     sql: str
     variables: dict[str, object]
@@ -63,32 +53,55 @@ def build_scan(
     """The scan of a table at ``point`` (by default: as it is now).
 
     The SQL gives ``columns`` (all by default; at least one) in the schema's order, under the table's names and with
-    DuckDB's types for theirs. ``predicate`` only leaves files out: the rows are still to be filtered. Variables are
-    named ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
+    DuckDB's types for theirs; behind them the metadata columns among ``columns``, those that no column of the table
+    hides. ``predicate`` only leaves files out: the rows are still to be filtered. Variables are named
+    ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
     """
     metadata = table.metadata
     point = point or current(metadata)
     schema = point.schema
-    fields = _chosen(schema, columns, table)
+    fields, places = _chosen(schema, columns, table)
     plan = plan_files(metadata, point, predicate, storage)
     _refuse(plan, table)
-    groups = _Grouping(metadata, storage, fields, schema).groups(plan.tasks)
-    variables: dict[str, object] = {}
-    selects = []
-    for i, group in enumerate(groups):
-        name = f"{name_prefix}_files{i or ''}"
-        variables[name] = group.source(storage, fields)
-        selects.append(group.sql(name, fields))
-    return TableScan(" UNION ALL ".join(selects) or _empty(fields), variables, plan, schema, fields)
+    keys = _key_fields(plan, point, metadata)
+    assembly = _Assembly(storage, fields, keys, RowPlaces(metadata, places))
+    groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
+    selects = [assembly.select(group, f"{name_prefix}_files{i or ''}") for i, group in enumerate(groups)]
+    sql = " UNION ALL ".join(selects) or _empty((*fields, *places))
+    return TableScan(sql, assembly.variables, plan, schema, (*fields, *places))
 
 
-def _chosen(schema: Schema, columns: frozenset[str] | None, table: LoadedTable) -> tuple[NestedField, ...]:
+def _chosen(
+    schema: Schema, columns: frozenset[str] | None, table: LoadedTable
+) -> tuple[tuple[NestedField, ...], tuple[NestedField, ...]]:
+    """The table's own columns that are read, and the metadata columns."""
+    places: tuple[NestedField, ...] = ()
     if columns is None:
         fields = schema.fields
     else:
-        fields = tuple(f for f in schema.fields if f.name in columns) or schema.fields[:1]
-    _check_distinct([f.name for f in fields], f"table {table.full_name}")
-    return fields
+        fields = tuple(f for f in schema.fields if f.name in columns)
+        places = _metadata_columns(schema, columns, table.metadata)
+        if not fields and not places:
+            fields = schema.fields[:1]
+    _check_distinct([f.name for f in (*fields, *places)], f"table {table.full_name}")
+    return fields, places
+
+
+def _metadata_columns(schema: Schema, columns: frozenset[str], metadata: TableMetadata) -> tuple[NestedField, ...]:
+    if columns.isdisjoint(METADATA_COLUMNS):
+        return ()
+    hidden = {f.name for f in schema.fields}
+    return tuple(f for n, f in metadata_fields(metadata).items() if n in columns and n not in hidden)
+
+
+def _key_fields(plan: FilePlan, point: ReadPoint, metadata: TableMetadata) -> tuple[NestedField, ...]:
+    """The fields that equality deletes compare, read whether they are asked for or not; perhaps of older schemas."""
+    ids = {n for t in plan.tasks for d in t.deletes for n in d.data_file.equality_ids or ()}
+    if not ids:
+        return ()
+    schemas = (point.schema, metadata.schema, *reversed(metadata.schemas))
+    found = (next((f for s in schemas if (f := s.field(n)) is not None), None) for n in sorted(ids))
+    return tuple(f for f in found if f is not None)
 
 
 def _check_distinct(names: Iterable[str], where: str) -> None:
@@ -103,7 +116,7 @@ def _check_distinct(names: Iterable[str], where: str) -> None:
 def _refuse(plan: FilePlan, table: LoadedTable) -> None:
     for task in plan.tasks:
         file = task.data_file
-        if file.format != _PARQUET and file.format not in FORMATS:
+        if file.format != PARQUET and file.format not in FORMATS:
             raise not_supported(f"Reading the {file.format} data files of table {table.full_name}")
         if task.deletes:
             raise not_supported(f"Reading table {table.full_name} with delete files")
@@ -111,157 +124,43 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
             raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
 
 
-def _exact_path(path: str) -> str:
-    """The path with what DuckDB would take for a pattern made plain."""
-    return re.sub(r"[*?\[]", r"[\g<0>]", path)
-
-
 def _empty(fields: Sequence[NestedField]) -> str:
-    columns = ", ".join(f"CAST(NULL AS {duckdb_type(f.type)}) AS {identifier(f.name)}" for f in fields)
+    columns = ", ".join(f"{literal_sql(f.type, None)} AS {identifier(f.name)}" for f in fields)
     return f"SELECT {columns} WHERE false"
 
 
-@dataclass(slots=True)
-class _Group:
-    """Files that one ``read_parquet``, or one stream, reads. ``columns`` is None where field ids alone are enough."""
-
-    file_format: str
-    columns: tuple[Node, ...] | None = None
-    tasks: list[FileTask] = field(default_factory=list)
-    constants: dict[int, list[object]] = field(default_factory=dict)
-    """Values by field id that only the partition knows, one a file."""
-
-    def source(self, storage: Storage, fields: Sequence[NestedField]) -> object:
-        """What the group's variable holds: paths, or a stream of the columns that the fields are made of."""
-        paths = [t.data_file.path for t in self.tasks]
-        if self.file_format == _PARQUET:
-            return [_exact_path(storage.readable_path(path)) for path in paths]
-        for path in paths:
-            storage.readable_path(path)
-        wanted = {f.field_id for f in fields}
-        columns = tuple(i for i, c in enumerate(self.columns or ()) if c.field_id in wanted)
-        return FileStream(storage, self.file_format, tuple(paths), columns)
-
-    def sql(self, variable: str, fields: Sequence[NestedField]) -> str:
-        if self.columns is not None:
-            # Renamed by their places, so that no name in a file can be mistaken for anything else.
-            named = [replace(c, name=stream_name(i)) for i, c in enumerate(self.columns)]
-            # A stream by its full name, which no name in the query can hide.
-            source = f"temp.main.{variable}" if self.file_format != _PARQUET else self._parquet(variable, named)
-            return f"SELECT {self._selected(fields, named)} FROM {source}"
-        by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
-        return f"SELECT * FROM read_parquet(getvariable('{variable}'), schema=MAP{{{by_id}}}, {self._options()})"
-
-    def _parquet(self, variable: str, named: Sequence[Node]) -> str:
-        names = ", ".join(c.name for c in named)
-        return f"read_parquet(getvariable('{variable}'), {self._options()}) AS f({names})"
-
-    def _options(self) -> str:
-        rows = sum(t.data_file.record_count for t in self.tasks)
-        return f"hive_partitioning=false, explicit_cardinality={rows}"
-
-    def _selected(self, fields: Sequence[NestedField], columns: Iterable[Node]) -> str:
-        by_field = {c.field_id: c for c in columns if c.field_id is not None}
-        return ", ".join(f"{self._field_sql(f, by_field.get(f.field_id))} AS {identifier(f.name)}" for f in fields)
-
-    def _field_sql(self, wanted: NestedField, node: Node | None) -> str:
-        values = self.constants.get(wanted.field_id)
-        if values is None:
-            return field_sql(wanted, node, "" if node is None else identifier(node.name))
-        kind = duckdb_type(wanted.type)
-        items = ", ".join(constant_sql(wanted.type, v) for v in values)
-        return f"list_extract(CAST([{items}] AS {kind}[]), CAST(file_index AS BIGINT) + 1)"
-
-
-def _column_options(wanted: NestedField) -> str:
-    name, type_, value = wanted.name, wanted.type, wanted.initial_default
-    default = "NULL" if value is None else string_literal(default_text(type_, value))
-    type_name = string_literal(duckdb_type(type_))
-    return f"{{name: {string_literal(name)}, type: {type_name}, default_value: {default}}}"
-
-
-class _Grouping:
-    """Sorts file tasks into groups that are read alike."""
+class _Assembly:
+    """Puts each group's SELECT together, and gathers in ``variables`` what they read by name."""
 
     def __init__(
-        self, metadata: TableMetadata, storage: Storage, fields: Sequence[NestedField], schema: Schema
+        self, storage: Storage, fields: Sequence[NestedField], keys: Sequence[NestedField], places: RowPlaces
     ) -> None:
         self._storage = storage
-        self._fields = fields
-        self._schema = schema
-        self._mapping = name_mapping(metadata.properties)
-        self._identities = {
-            spec.spec_id: [
-                (place, part.source_id)
-                for place, part in enumerate(spec.fields)
-                if part.transform.kind is TransformKind.IDENTITY and any(f.field_id == part.source_id for f in fields)
-            ]
-            for spec in metadata.specs
-        }
-        self._look_at_all = any(map(must_be_looked_at, fields))
+        self._fields, self._keys, self._places = fields, keys, places
+        self.variables: dict[str, object] = {}
 
-    def groups(self, tasks: Sequence[FileTask]) -> list[_Group]:
-        if not tasks:
-            return []
-        everything = self._look_at_all or self._mapping is not None or len(tasks) <= _SAMPLE
-        groups = self._sorted(tasks, everything)
-        if not everything and any(g.columns is not None and g.file_format == _PARQUET for g in groups):
-            groups = self._sorted(tasks, everything=True)
-        return groups
+    @property
+    def may_read(self) -> tuple[NestedField, ...]:
+        """The fields that some data file may be asked for, each once."""
+        return tuple({f.field_id: f for f in (*self._fields, *self._places.stored, *self._keys)}.values())
 
-    def _sorted(self, tasks: Sequence[FileTask], everything: bool) -> list[_Group]:
-        step = max(1, len(tasks) // _SAMPLE)
-        groups: dict[object, _Group] = {}
-        for i, task in enumerate(tasks):
-            key: object = None
-            columns: tuple[Node, ...] | None = None
-            constants: dict[int, object] = {}
-            file = task.data_file
-            if file.format != _PARQUET:
-                originals = stream_columns(self._storage, file.format, file.path, file.file_size)
-                columns = identify(originals, file.format, self._mapping, self._schema.fields)
-                constants = self._constants(task, columns)
-                key = (file.format, originals, tuple(constants))
-            elif everything or i % step == 0 or self._suspicious(task):
-                originals = read_columns(self._storage, file.path, file.file_size)
-                columns = identify(originals, file.format, self._mapping, self._schema.fields)
-                constants = self._constants(task, columns)
-                if columns is originals and not constants and self._fits(columns):
-                    columns = None
-                else:
-                    key = (originals, tuple(constants))
-            group = groups.setdefault(key, _Group(file.format, columns))
-            group.tasks.append(task)
-            for number, value in constants.items():
-                group.constants.setdefault(number, []).append(value)
-        return list(groups.values())
+    def select(self, group: FileGroup, name: str) -> str:
+        """The group's rows. What it reads by name is called ``name`` or begins so.
 
-    def _suspicious(self, task: FileTask) -> bool:
-        """Whether the file may lack field ids, or a column that its partition knows."""
-        file = task.data_file
-        if not _ICEBERG_NAME.match(file.path.rpartition("/")[2]):
-            return True
-        return any(
-            source not in file.column_sizes and source not in file.value_counts
-            for _, source in self._identities.get(file.spec_id, ())
-        )
-
-    def _constants(self, task: FileTask, columns: Sequence[Node]) -> dict[int, object]:
-        """Values of identity partition columns that the file lacks (spec, "Column Projection")."""
-        identities = self._identities.get(task.data_file.spec_id)
-        if not identities:
-            return {}
-        there = {c.field_id for c in columns}
-        return {source: task.data_file.partition[place] for place, source in identities if source not in there}
-
-    def _fits(self, columns: Sequence[Node]) -> bool:
-        """Whether DuckDB, given the field ids of the columns, reads what the table means."""
-        by_id = {c.field_id: c for c in columns}
-        for wanted in self._fields:
-            node = by_id.get(wanted.field_id)
-            if node is None:
-                if wanted.initial_default is not None and not wanted.type.is_primitive:
-                    return False
-            elif not fits_by_name(node, wanted.type):
-                return False
-        return True
+        ``rows`` hold ``column_name`` of each field of ``read``, ``FILE_INDEX`` (the place in ``group.tasks``, which
+        know their sequence numbers, partitions and deletes), ``FILE_POS`` and, where deleted rows stay, ``DELETED``.
+        """
+        fields, places = self._fields, self._places
+        if not (places or group.has_equality_deletes or group.has_position_deletes):
+            self.variables[name] = group.source(self._storage, fields)
+            return group.plain(name, fields)
+        read = self.may_read if group.has_equality_deletes else (*fields, *places.stored)
+        position = places.need_position or group.has_position_deletes
+        index = places.need_file or group.has_equality_deletes
+        self.variables[name] = group.source(self._storage, read, positions=position)
+        rows = group.rows(name, read, index=index, position=position)
+        if places.keep_deleted:
+            rows = f"SELECT *, false AS {DELETED} FROM ({rows})"
+        own = [f"r.{column_name(f)} AS {identifier(f.name)}" for f in fields]
+        source = places.joined(rows, group, name, self.variables)
+        return f"SELECT {', '.join(own + places.selected())} FROM {source}"

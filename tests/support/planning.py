@@ -15,6 +15,7 @@ import duckdb
 from bergsql.catalog.base import Catalog, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.engine.duck import set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.plan.relations import IcebergRelation, Relation
 from bergsql.engine.rows import converted, presentable
@@ -90,8 +91,7 @@ def ask(sql: str, flavour: Flavour, tables: Tables | None = None) -> Answer:
     types = [c.type for c in planned.columns]
     assert None not in types
     with connection(tables.time_zone) as duck:
-        for name, value in planned.variables.items():
-            duck.execute(f"SET VARIABLE {name} = ?", [value])
+        set_variables(duck, planned.variables)
         _check_types(planned, duck)
         duck.execute(presentable(planned.sql, [t for t in types if t]))
         chunks = converted(iter([duck.fetchall()]), [t for t in types if t])

@@ -33,6 +33,7 @@ from bergsql.catalog.metadata.types import (
     TimestamptzType,
     UUIDType,
 )
+from bergsql.engine.duck import set_variables
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.file_columns import NAME_MAPPING
 from bergsql.engine.table.predicate import Compare, Op
@@ -303,12 +304,40 @@ def test_filters_and_projections_reach_the_files(tmp_path: Path) -> None:
     table.add([numbered("id", pa.int64(), 1), numbered("s", pa.string(), 2)], [(1, "a")])
     scan = table.scan()
     connection = duckdb.connect()
-    for name, value in scan.variables.items():
-        connection.execute(f"SET VARIABLE {name} = ?", [value])
+    set_variables(connection, scan.variables)
     plan = connection.execute(f"EXPLAIN SELECT s FROM ({scan.sql}) t WHERE id > 5").fetchall()[0][1]
     assert "Read Parquet" in plan
     assert "Filters: id > 5" in plan
     assert "Filter " not in plan.replace("Filters:", "")
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_where_rows_lie(with_ids: bool, tmp_path: Path) -> None:
+    """Metadata columns, behind the table's own and in their own order, whatever way the files are read."""
+    spec = PartitionSpec(0, (PartitionField(1, 1000, "id_bucket", Transform.parse("bucket[8]")),))
+    table = Table(tmp_path, Schema(0, (opt(1, "id", LONG), opt(2, "_pos", TEXT))), spec)
+    columns = [
+        numbered("id", pa.int64(), 1 if with_ids else None),
+        numbered("_pos", pa.string(), 2 if with_ids else None),
+    ]
+    for i in range(2):
+        table.add(columns, [(10 * i, "a"), (10 * i + 1, "b")], partition=(i,))
+    names = frozenset({"_partition", "_file", "_spec_id", "_deleted", "_pos", "_row_id"})
+    scan = table.scan(columns=names | {"id"})
+    assert [f.name for f in scan.fields] == ["id", "_pos", "_file", "_deleted", "_spec_id", "_partition"]
+    paths = [f.path for f in table.files]
+    assert table.rows(columns=names | {"id"}) == [
+        (10 * i + d, "ab"[d], paths[i], False, 0, {"id_bucket": i}) for i in (0, 1) for d in (0, 1)
+    ]
+    assert table.rows(columns=frozenset({"_deleted"})) == [(False,)] * 4
+    table.schema = Schema(0, (opt(1, "id", LONG),))
+    assert table.rows(columns=frozenset({"_pos", "_row_id"})) == [(0,), (1,), (0,), (1,)]
+    table.files.clear()
+    assert table.rows(columns=names) == []
+    unpartitioned = Table(tmp_path, table.schema)
+    assert unpartitioned.rows(columns=names) == []
+    unpartitioned.add(columns[:1], [(1,)])
+    assert unpartitioned.rows(columns=frozenset({"_partition", "_pos"})) == [(0, {})]
 
 
 def test_what_is_refused_by_name(tmp_path: Path) -> None:

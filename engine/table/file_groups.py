@@ -1,0 +1,231 @@
+"""Data files that are read alike, and the SQL that reads them.
+
+Files whose columns DuckDB itself matches rightly by field id are one ``read_parquet``; it may push filters and
+projections into that. The others (no ids, parts of structs renamed, columns that only the path's partition knows) are
+grouped by their schema, with a projection of our own for each group; Avro and ORC files always, which DuckDB reads as
+streams.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.metadata.transforms import TransformKind
+from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
+from bergsql.engine.table.file_streams import FileStream, stream_columns, stream_name
+from bergsql.engine.table.parquet_schema import Node, read_columns
+from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.metadata.types import NestedField
+    from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.planning import FileTask
+
+PARQUET = "PARQUET"
+FILE_INDEX, FILE_POS, DELETED = "file_index", "file_pos", "deleted"
+"""What :meth:`FileGroup.rows` calls a file's place in the group, a row's in its file, and whether it is deleted."""
+
+_SAMPLE = 64
+"""Up to so many files are always looked into for field ids; of more, this many evenly chosen ones."""
+
+_ICEBERG_NAME = re.compile(r"\d{5}-\d+-.*[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+"""How Iceberg's own writers begin a data file's name; a file called otherwise may come from anywhere."""
+
+
+def column_name(wanted: NestedField) -> str:
+    """What :meth:`FileGroup.rows` calls a field: by its id, so that no two fields share a name, whatever they are."""
+    return f"f{wanted.field_id}"
+
+
+@dataclass(slots=True)
+class FileGroup:
+    """Files that one ``read_parquet``, or one stream, reads. ``columns`` is None where field ids alone are enough."""
+
+    file_format: str
+    columns: tuple[Node, ...] | None = None
+    has_equality_deletes: bool = False
+    has_position_deletes: bool = False
+    """Whether such deletes apply to its files: those of a group all have some, or none. A vector is of the second."""
+    tasks: list[FileTask] = field(default_factory=list)
+    constants: dict[int, list[object]] = field(default_factory=dict)
+    """Values by field id that only the partition knows, one a file."""
+
+    def source(self, storage: Storage, fields: Sequence[NestedField], *, positions: bool = False) -> object:
+        """What the group's variable holds: paths, or a stream of the columns that the fields are made of."""
+        paths = [t.data_file.path for t in self.tasks]
+        if self.file_format == PARQUET:
+            return [exact_path(storage.readable_path(path)) for path in paths]
+        for path in paths:
+            storage.readable_path(path)
+        wanted = {f.field_id for f in fields}
+        columns = tuple(i for i, c in enumerate(self.columns or ()) if c.field_id in wanted)
+        return FileStream(storage, self.file_format, tuple(paths), columns, positions)
+
+    def plain(self, variable: str, fields: Sequence[NestedField]) -> str:
+        """A SELECT of the fields under their own names; the fastest, where there is nothing else to look at."""
+        if self.columns is None:
+            return f"SELECT * FROM {self._parquet_by_id(variable, fields)}"
+        return f"SELECT {self._selected(fields, [f.name for f in fields])} FROM {self._renamed(variable)}"
+
+    def rows(self, variable: str, fields: Sequence[NestedField], *, index: bool = False, position: bool = False) -> str:
+        """A SELECT of the fields as :func:`column_name` calls them, and of ``FILE_INDEX`` and ``FILE_POS`` if asked.
+
+        Both are BIGINT and begin with 0: the file's place among ``tasks``, the row's in the file.
+        """
+        names = [column_name(f) for f in fields]
+        items = []
+        if self.columns is None and not fields:
+            source = f"read_parquet(getvariable('{variable}'), {self._options()})"
+        elif self.columns is None:
+            named = [replace(f, name=n) for f, n in zip(fields, names, strict=True)]
+            source = self._parquet_by_id(variable, named)
+            items += names
+        else:
+            source = self._renamed(variable)
+            items += [self._selected(fields, names)] if fields else []
+        if index or not (fields or position):
+            items.append(f"CAST(file_index AS BIGINT) AS {FILE_INDEX}")
+        if position:
+            items.append(f"CAST(file_row_number AS BIGINT) AS {FILE_POS}")
+        return f"SELECT {', '.join(items)} FROM {source}"
+
+    def _parquet_by_id(self, variable: str, fields: Sequence[NestedField]) -> str:
+        by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
+        return f"read_parquet(getvariable('{variable}'), schema=MAP{{{by_id}}}, {self._options()})"
+
+    def _renamed(self, variable: str) -> str:
+        """The group's files, columns renamed by their places, so that no name in a file can be mistaken for others."""
+        if self.file_format != PARQUET:
+            return f"temp.main.{variable}"  # by its full name, which no name in the query can hide
+        names = ", ".join(stream_name(i) for i in range(len(self.columns or ())))
+        return f"read_parquet(getvariable('{variable}'), {self._options()}) AS f({names})"
+
+    def _options(self) -> str:
+        rows = sum(t.data_file.record_count for t in self.tasks)
+        return f"hive_partitioning=false, explicit_cardinality={rows}"
+
+    def _selected(self, fields: Sequence[NestedField], names: Sequence[str]) -> str:
+        by_field = {}
+        for i, c in enumerate(self.columns or ()):
+            if c.field_id is not None:
+                by_field[c.field_id] = replace(c, name=stream_name(i))
+        items = (self._field_sql(f, by_field.get(f.field_id)) for f in fields)
+        return ", ".join(f"{item} AS {identifier(name)}" for item, name in zip(items, names, strict=True))
+
+    def _field_sql(self, wanted: NestedField, node: Node | None) -> str:
+        values = self.constants.get(wanted.field_id)
+        if values is None:
+            return field_sql(wanted, node, "" if node is None else identifier(node.name))
+        kind = duckdb_type(wanted.type)
+        items = ", ".join(constant_sql(wanted.type, v) for v in values)
+        return f"list_extract(CAST([{items}] AS {kind}[]), CAST(file_index AS BIGINT) + 1)"
+
+
+def exact_path(path: str) -> str:
+    """The path with what DuckDB would take for a pattern made plain."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
+
+
+def _column_options(wanted: NestedField) -> str:
+    name, type_, value = wanted.name, wanted.type, wanted.initial_default
+    default = "NULL" if value is None else string_literal(default_text(type_, value))
+    type_name = string_literal(duckdb_type(type_))
+    return f"{{name: {string_literal(name)}, type: {type_name}, default_value: {default}}}"
+
+
+class Grouping:
+    """Sorts file tasks into groups that are read alike. ``fields`` are all that may be read of a file."""
+
+    def __init__(
+        self, metadata: TableMetadata, storage: Storage, fields: Sequence[NestedField], schema: Schema
+    ) -> None:
+        self._storage = storage
+        self._fields = fields
+        self._schema = schema
+        self._mapping = name_mapping(metadata.properties)
+        self._identities = {
+            spec.spec_id: [
+                (place, part.source_id)
+                for place, part in enumerate(spec.fields)
+                if part.transform.kind is TransformKind.IDENTITY and any(f.field_id == part.source_id for f in fields)
+            ]
+            for spec in metadata.specs
+        }
+        self._look_at_all = any(map(must_be_looked_at, fields))
+
+    def groups(self, tasks: Sequence[FileTask]) -> list[FileGroup]:
+        if not tasks:
+            return []
+        everything = self._look_at_all or self._mapping is not None or len(tasks) <= _SAMPLE
+        groups = self._sorted(tasks, everything)
+        if not everything and any(g.columns is not None and g.file_format == PARQUET for g in groups):
+            groups = self._sorted(tasks, everything=True)
+        return groups
+
+    def _sorted(self, tasks: Sequence[FileTask], everything: bool) -> list[FileGroup]:
+        step = max(1, len(tasks) // _SAMPLE)
+        groups: dict[object, FileGroup] = {}
+        for i, task in enumerate(tasks):
+            key: object = None
+            columns: tuple[Node, ...] | None = None
+            constants: dict[int, object] = {}
+            file = task.data_file
+            if file.format != PARQUET:
+                originals = stream_columns(self._storage, file.format, file.path, file.file_size)
+                columns = identify(originals, file.format, self._mapping, self._schema.fields)
+                constants = self._constants(task, columns)
+                key = (file.format, originals, tuple(constants))
+            elif everything or i % step == 0 or self._suspicious(task):
+                originals = read_columns(self._storage, file.path, file.file_size)
+                columns = identify(originals, file.format, self._mapping, self._schema.fields)
+                constants = self._constants(task, columns)
+                if columns is originals and not constants and self._fits(columns):
+                    columns = None
+                else:
+                    key = (originals, tuple(constants))
+            kinds = frozenset(d.data_file.content for d in task.deletes)
+            group = groups.get((key, kinds))
+            if group is None:
+                by_key, by_place = FileContent.EQUALITY_DELETES in kinds, FileContent.POSITION_DELETES in kinds
+                group = groups[key, kinds] = FileGroup(file.format, columns, by_key, by_place)
+            group.tasks.append(task)
+            for number, value in constants.items():
+                group.constants.setdefault(number, []).append(value)
+        return list(groups.values())
+
+    def _suspicious(self, task: FileTask) -> bool:
+        """Whether the file may lack field ids, or a column that its partition knows."""
+        file = task.data_file
+        if not _ICEBERG_NAME.match(file.path.rpartition("/")[2]):
+            return True
+        return any(
+            source not in file.column_sizes and source not in file.value_counts
+            for _, source in self._identities.get(file.spec_id, ())
+        )
+
+    def _constants(self, task: FileTask, columns: Sequence[Node]) -> dict[int, object]:
+        """Values of identity partition columns that the file lacks (spec, "Column Projection")."""
+        identities = self._identities.get(task.data_file.spec_id)
+        if not identities:
+            return {}
+        there = {c.field_id for c in columns}
+        return {source: task.data_file.partition[place] for place, source in identities if source not in there}
+
+    def _fits(self, columns: Sequence[Node]) -> bool:
+        """Whether DuckDB, given the field ids of the columns, reads what the table means."""
+        by_id = {c.field_id: c for c in columns}
+        for wanted in self._fields:
+            node = by_id.get(wanted.field_id)
+            if node is None:
+                if wanted.initial_default is not None and not wanted.type.is_primitive:
+                    return False
+            elif not fits_by_name(node, wanted.type):
+                return False
+        return True

@@ -1,0 +1,109 @@
+"""SQL of the metadata columns: what is known of a row from its file and from its place in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.metadata.types import StructType
+from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, column_name
+from bergsql.engine.table.metadata_columns import DELETED as IS_DELETED
+from bergsql.engine.table.metadata_columns import FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
+from bergsql.engine.table.projection import constant_sql, duckdb_type
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.metadata.types import NestedField
+    from bergsql.engine.table.file_groups import FileGroup
+
+
+class RowPlaces:
+    """The metadata columns that a scan is asked for: what they need to be read, and their SQL."""
+
+    def __init__(self, metadata: TableMetadata, fields: Sequence[NestedField]) -> None:
+        self._specs = {spec.spec_id: [f.field_id for f in spec.fields] for spec in metadata.specs}
+        self._fields = fields
+        names = {f.name for f in fields}
+        self.stored = tuple(f for f in fields if f.name in (ROW_ID, LAST_UPDATED))
+        """Those that a data file may hold itself."""
+        self.need_file = bool(names & {FILE, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED})
+        self.need_position = bool(names & {POS, ROW_ID})
+        self.keep_deleted = IS_DELETED in names
+        """Whether deleted rows stay, told by a column ``DELETED`` of the rows."""
+
+    def __bool__(self) -> bool:
+        return bool(self._fields)
+
+    def joined(self, rows: str, group: FileGroup, name: str, variables: dict[str, object]) -> str:
+        """What follows FROM: the ``rows`` of a group as ``r`` and, if needed, what is known of their files as ``m``."""
+        if not self.need_file:
+            return f"({rows}) AS r"
+        facts = f"{name}_facts"
+        partitions = _partitions(group)
+        variables[facts] = _facts(group, partitions)
+        source = f"temp.main.{facts}"
+        asked = next((f for f in self._fields if f.name == PARTITION), None)
+        if asked is not None:
+            source = f"(SELECT *, {self._partition_sql(asked, partitions)} AS partition FROM {source})"
+        return f"({rows}) AS r JOIN {source} AS m ON m.{FILE_INDEX} = r.{FILE_INDEX}"
+
+    def selected(self) -> list[str]:
+        """The columns, from ``r`` and ``m``, under their own names."""
+        return [f"{self._sql(f)} AS {identifier(f.name)}" for f in self._fields]
+
+    def _sql(self, asked: NestedField) -> str:
+        match asked.name:
+            case "_file":
+                return "m.path"
+            case "_pos":
+                return f"r.{FILE_POS}"
+            case "_deleted":
+                return f"r.{DELETED}"
+            case "_spec_id":
+                return "m.spec_id"
+            case "_partition":
+                return "m.partition"
+        # A row keeps the number that it was written with; one without is numbered by its place. Files from before the
+        # table had row lineage have none.
+        given = f"m.first_row_id + r.{FILE_POS}" if asked.name == ROW_ID else "m.sequence_number"
+        stored = f"coalesce(r.{column_name(asked)}, {given})"
+        return f"CASE WHEN m.first_row_id IS NOT NULL THEN {stored} END"
+
+    def _partition_sql(self, asked: NestedField, partitions: dict[tuple[int, tuple[object, ...]], int]) -> str:
+        """The struct of all specs' fields that a file's ``partition_index`` stands for."""
+        kind = asked.type
+        assert isinstance(kind, StructType)
+        if not kind.fields:
+            return "struct_pack()"
+        items = []
+        for spec_id, values in partitions:
+            known = dict(zip(self._specs.get(spec_id, ()), values, strict=False))
+            parts = (f"{identifier(f.name)} := {constant_sql(f.type, known.get(f.field_id))}" for f in kind.fields)
+            items.append(f"struct_pack({', '.join(parts)})")
+        return f"list_extract(CAST([{', '.join(items)}] AS {duckdb_type(kind)}[]), partition_index + 1)"
+
+
+def _partitions(group: FileGroup) -> dict[tuple[int, tuple[object, ...]], int]:
+    """The partitions of a group's files, each by its spec and its values, numbered."""
+    found: dict[tuple[int, tuple[object, ...]], int] = {}
+    for task in group.tasks:
+        found.setdefault((task.data_file.spec_id, task.data_file.partition), len(found))
+    return found
+
+
+def _facts(group: FileGroup, partitions: dict[tuple[int, tuple[object, ...]], int]) -> object:
+    """An Arrow table of one row a file."""
+    import pyarrow as pa
+
+    files = [t.data_file for t in group.tasks]
+    return pa.table(
+        {
+            FILE_INDEX: pa.array(range(len(files)), pa.int64()),
+            "path": pa.array([f.path for f in files], pa.string()),
+            "spec_id": pa.array([f.spec_id for f in files], pa.int32()),
+            "partition_index": pa.array([partitions[f.spec_id, f.partition] for f in files], pa.int64()),
+            "first_row_id": pa.array([f.first_row_id for f in files], pa.int64()),
+            "sequence_number": pa.array([t.sequence_number for t in group.tasks], pa.int64()),
+        }
+    )
