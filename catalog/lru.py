@@ -41,3 +41,9 @@ class Lru(Generic[K, V]):
             while self._weight > self._limit:
                 _, (_, freed) = self._kept.popitem(last=False)
                 self._weight -= freed
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()
+            self._weight = 0

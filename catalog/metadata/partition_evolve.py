@@ -70,7 +70,7 @@ class _Draft:
         else:
             field = self._transforming(change)
         if field is None:
-            text = change.name if change.transform is None else _transform_text(change.transform, change.name)
+            text = change.name if change.transform is None else change.transform.of(change.name)
             hint = did_you_mean(change.name, [f.name for f in self._live()])
             raise BergError(
                 ErrorCode.NOT_FOUND, f"The table has no partition field '{text}'.", hint=hint or self._known()
@@ -86,8 +86,7 @@ class _Draft:
             if live.source_id == source.field_id and live.transform == change.transform:
                 raise BergError(
                     ErrorCode.ALREADY_EXISTS,
-                    f"Cannot add the partition field {_transform_text(change.transform, change.source)}: "
-                    f"'{live.name}' is the same.",
+                    f"Cannot add the partition field {change.transform.of(change.source)}: '{live.name}' is the same.",
                 )
         new = self._recycled(source.field_id, change)
         if new is None:
@@ -159,10 +158,3 @@ class _Draft:
             gone = f.field_id in self.dropped or f.transform.kind is TransformKind.VOID
             if gone and f.name == name:
                 self.fields[i] = replace(f, name=f"{name}_{f.field_id}")
-
-
-def _transform_text(transform: Transform, column: str) -> str:
-    if transform.kind is TransformKind.IDENTITY:
-        return column
-    width = f"{transform.width}, " if transform.width else ""
-    return f"{transform.kind.value}({width}{column})"

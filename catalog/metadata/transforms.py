@@ -82,6 +82,13 @@ class Transform:
     width: int = 0
     text: str = ""
 
+    def of(self, column: str) -> str:
+        """The transform of a column as DDL writes it: ``day(ts)``, ``bucket(16, id)``, the column for identity."""
+        if self.kind is TransformKind.IDENTITY:
+            return column
+        width = f"{self.width}, " if self.width else ""
+        return f"{self.text or self.kind.value}({width}{column})"
+
     @staticmethod
     def parse(text: str) -> Transform:
         """``bucket[4]``, ``day``, … as in table metadata; a name of the future gives UNKNOWN."""

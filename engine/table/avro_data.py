@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from bergsql.catalog.storage.base import MOST_BYTES
 from bergsql.engine.table.avro import MAGIC, block_codec, corrupt, reason, write_bytes, write_long
 from bergsql.engine.table.avro_schema import Json, arrow_fields, expanded, named_once, numbered, without_logical_types
 from bergsql.engine.table.avro_values import batch_of, records_of
@@ -152,10 +153,10 @@ def _read(path: str, what: Callable[[], T]) -> T:
         raise corrupt(f"Data file {path}", reason(e)) from e
 
 
-def _header(file: BinaryIO, path: str) -> tuple[Json, Callable[[bytes], bytes], bytes]:
+def _header(file: BinaryIO, path: str) -> tuple[Json, Callable[[bytes, int], bytes], bytes]:
     """The schema of a file, its codec, and its sync marker; the file is then at its first block."""
 
-    def read() -> tuple[Json, Callable[[bytes], bytes], bytes]:
+    def read() -> tuple[Json, Callable[[bytes, int], bytes], bytes]:
         if file.read(4) != MAGIC:
             raise ValueError("its first bytes are not Avro's")
         found: dict[str, bytes] = {}
@@ -199,7 +200,7 @@ def _long(file: BinaryIO) -> int:
 class _Blocks:
     """A file as fastavro reads it: with another schema in its header, and its blocks uncompressed, one at a time."""
 
-    def __init__(self, file: BinaryIO, schema: Json, decompress: Callable[[bytes], bytes], sync: bytes) -> None:
+    def __init__(self, file: BinaryIO, schema: Json, decompress: Callable[[bytes, int], bytes], sync: bytes) -> None:
         self._file, self._decompress, self._sync = file, decompress, sync
         header = bytearray(MAGIC)
         write_long(header, 2)
@@ -223,7 +224,7 @@ class _Blocks:
         payload = self._file.read(size) if size >= 0 else b""
         if len(payload) != size or count < 0 or self._file.read(_SYNC) != self._sync:
             raise ValueError("a block does not end where it should")
-        payload = self._decompress(payload)
+        payload = self._decompress(payload, MOST_BYTES)
         head = bytearray()
         write_long(head, count)
         write_long(head, len(payload))

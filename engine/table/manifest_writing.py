@@ -36,6 +36,7 @@ from bergsql.engine.table.manifest_schemas import (
     manifest_schema,
     partition_types,
 )
+from bergsql.engine.table.raw_maps import RawMap
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.partition import PartitionSpec
@@ -248,7 +249,7 @@ def _encode_statistics(out: bytearray, file: DataFile) -> None:
 
 
 def _encode_map(out: bytearray, values: Mapping[int, Any], encode: Encode) -> None:
-    if isinstance(values, avro.RawCounts | avro.RawBounds):  # as it was read
+    if isinstance(values, RawMap):  # as it was read
         out.append(2)
         out += values.raw
     elif values:

@@ -5,13 +5,15 @@ Manifests are immutable, so what was decoded is kept in a bounded cache. Writing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
 from bergsql.engine.table import avro
-from bergsql.engine.table.avro_records import Layout, decode_records
+from bergsql.engine.table.avro_columns import Column, Columns, Cutter, Layout, cutter_for
 from bergsql.engine.table.datafile import (
     NO_BOUNDS,
     NO_COUNTS,
@@ -21,18 +23,18 @@ from bergsql.engine.table.datafile import (
     FileContent,
     ManifestEntry,
     ManifestFile,
+    filled,
 )
 from bergsql.engine.table.manifest_schemas import entry_ids, manifest_list_ids, summary_ids
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.partition import PartitionSpec
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
 
-T = TypeVar("T")
-
-CACHE_BYTES = 64 << 20
-"""How many bytes of decoded Avro blocks the cache keeps; as Python values about three times that."""
+CACHE_BYTES = 96 << 20
+"""How many bytes of manifests, cut into columns, and of their lists are kept in memory."""
 
 
 class RawEntry(NamedTuple):
@@ -55,8 +57,8 @@ class RawEntry(NamedTuple):
     lower_bounds: dict[int, bytes] | None
     upper_bounds: dict[int, bytes] | None
     key_metadata: bytes | None
-    split_offsets: list[int] | None
-    equality_ids: list[int] | None
+    split_offsets: tuple[int, ...] | None
+    equality_ids: tuple[int, ...] | None
     sort_order_id: int | None
     first_row_id: int | None
     referenced_data_file: str | None
@@ -65,59 +67,45 @@ class RawEntry(NamedTuple):
 
 
 _ENTRY_IDS = entry_ids()
+_STATUS, _SNAPSHOT_ID, _DATA_FILE, _PARTITION, _RECORD_COUNT, _FIRST_ROW_ID = 0, 1, 2, 102, 103, 142
+_REQUIRED = frozenset((_STATUS, 100, 101, _PARTITION, _RECORD_COUNT, 104))
 _LIST_IDS = manifest_list_ids()
 _OLD_LIST_NAMES = {"added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506}
 """What the first writers called some fields."""
-
-
-def _manifest_file(
-    path: str,
-    length: int,
-    spec_id: int,
-    content: int | None,
-    sequence_number: int | None,
-    min_sequence_number: int | None,
-    added_snapshot_id: int | None,
-    added_files: int | None,
-    existing_files: int | None,
-    deleted_files: int | None,
-    added_rows: int | None,
-    existing_rows: int | None,
-    deleted_rows: int | None,
-    partitions: list[tuple[bool | None, bool | None, bytes | None, bytes | None]] | None,
-    key_metadata: bytes | None,
-    first_row_id: int | None,
-) -> ManifestFile:
-    return ManifestFile(
-        path,
-        length,
-        spec_id,
-        content or 0,
-        sequence_number or 0,
-        min_sequence_number or 0,
-        added_snapshot_id,
-        added_files,
-        existing_files,
-        deleted_files,
-        added_rows,
-        existing_rows,
-        deleted_rows,
-        None if partitions is None else tuple(FieldSummary(p[0] is not False, *p[1:]) for p in partitions),
-        key_metadata,
-        first_row_id,
-    )
-
-
 _LIST_LAYOUT = Layout(
-    tuple(_LIST_IDS.values()),
-    _manifest_file,
-    records=((507, (509, 518, 510, 511)),),
+    alone=frozenset((500, 501, 507)),
     names=(*_LIST_IDS.items(), *_OLD_LIST_NAMES.items(), *summary_ids().items()),
 )
 
-
 # By path and length: manifests and their lists are immutable.
-_cache: Lru[tuple[object, ...], object] = Lru(CACHE_BYTES)
+_memory: Lru[tuple[object, ...], object] = Lru(CACHE_BYTES)
+_store: ManifestStore | None = None
+
+
+class ManifestStore(Protocol):
+    """Keeps manifests that were cut into columns, beyond the process."""
+
+    def get(self, storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> Columns | None:
+        """What was kept of a manifest, if its file is still what it was."""
+        ...
+
+    def put(self, storage: Storage, manifest: ManifestFile, metadata: TableMetadata, columns: Columns) -> None:
+        """Keep a manifest; nothing happens when that cannot be done."""
+        ...
+
+
+def keep_in(store: ManifestStore | None) -> None:
+    """Keep manifests in ``store`` too from now on; None: in memory only, as at first. For the process."""
+    global _store
+    _store = store
+
+
+def forget() -> None:
+    """Forget what is kept in memory."""
+    _memory.clear()
+
+
+# -- manifest lists ----------------------------------------------------------------------------------------------------
 
 
 def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMetadata) -> tuple[ManifestFile, ...]:
@@ -127,15 +115,40 @@ def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMeta
     path = snapshot.manifest_list
     what = f"Manifest list {path} of snapshot {snapshot.snapshot_id}"
     key = (path, "list", metadata.table_uuid)
-    cached = _cache.get(key)
+    cached = _memory.get(key)
     if isinstance(cached, tuple):
         return cached
     container = avro.read_container(_load(storage, path, what), what)
-    found = tuple(decode_records(container, _LIST_LAYOUT, what))
-    for manifest in found:
-        _demand(isinstance(manifest.path, str) and isinstance(manifest.spec_id, int), what)
-    _cache.put(key, found, sum(len(b) for _, b in container.blocks))
+    try:
+        cutter = cutter_for(container.schema, _LIST_LAYOUT)
+        columns = cutter.cut(container.blocks)
+        found = tuple(_manifest_files(cutter, columns))
+    except Exception as e:  # whatever garbage makes of a number, a text or a schema
+        raise avro.corrupt(what, avro.reason(e)) from e
+    _memory.put(key, found, 4 * columns.weight)
     return found
+
+
+def _manifest_files(cutter: Cutter, columns: Columns) -> Iterator[ManifestFile]:
+    values = [v or [None] * columns.count for v in cutter.fields(columns, tuple(_LIST_IDS.values()))]
+    place = {i: at for at, i in enumerate(_LIST_IDS)}
+    for name in ("manifest_path", "manifest_length", "partition_spec_id"):
+        if not all(isinstance(v, str if name == "manifest_path" else int) for v in values[place[name]]):
+            raise ValueError("a required field is missing")
+    for name in ("content", "sequence_number", "min_sequence_number"):
+        values[place[name]] = [v or 0 for v in values[place[name]]]
+    summaries = place["partitions"]
+    if columns.count and any(values[summaries]):
+        order = cutter.parts(_LIST_IDS["partitions"], tuple(summary_ids().values()))
+        values[summaries] = [None if v is None else tuple(_summary(s, order) for s in v) for v in values[summaries]]
+    else:
+        values[summaries] = [None if v is None else () for v in values[summaries]]
+    return map(ManifestFile, *values)
+
+
+def _summary(values: tuple[Any, ...], order: Sequence[int | None]) -> FieldSummary:
+    null, nan, lower, upper = (None if at is None else values[at] for at in order)
+    return FieldSummary(null is not False, nan, lower, upper)
 
 
 def _lone_manifest(storage: Storage, path: str, snapshot: Snapshot) -> ManifestFile:
@@ -143,89 +156,270 @@ def _lone_manifest(storage: Storage, path: str, snapshot: Snapshot) -> ManifestF
     what = f"Manifest {path} of snapshot {snapshot.snapshot_id}"
     data = _load(storage, path, what)
     spec_id = avro.read_container(data, what).metadata.get("partition-spec-id", b"0")
-    _demand(spec_id.isdigit(), what)
+    if not spec_id.isdigit():
+        raise avro.corrupt(what, "a required field is missing")
     return ManifestFile(path, len(data), int(spec_id), added_snapshot_id=snapshot.snapshot_id)
 
 
-def read_raw_entries(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> list[RawEntry]:
-    """The entries of a manifest as written, for planning: statistics undecoded, nothing inherited. Do not change it."""
-    what = f"Manifest {manifest.path}"
-    key = (manifest.path, manifest.length, metadata.table_uuid)
-    cached = _cache.get(key)
-    if isinstance(cached, list):
-        return cached
-    container = avro.read_container(_load(storage, manifest.path, what), what)
-    spec = metadata.spec_by_id(manifest.spec_id)
-    if spec is None:
-        raise avro.corrupt(what, f"the table has no partition spec {manifest.spec_id}")
-    layout = Layout(
-        tuple(_ENTRY_IDS.values()),
-        RawEntry,
-        records=((102, tuple(f.field_id for f in spec.fields)),),
-        complete=frozenset((102,)),
+# -- manifests ---------------------------------------------------------------------------------------------------------
+
+
+class ManifestColumns:
+    """The entries of a manifest, cut into columns and not decoded before they are asked for. Rows count from 0."""
+
+    __slots__ = ("_cutter", "_what", "columns", "manifest", "spec")
+
+    def __init__(self, manifest: ManifestFile, spec: PartitionSpec, columns: Columns, what: str) -> None:
+        self.manifest = manifest
+        self.spec = spec
+        self.columns = columns
+        self._what = what
+        self._cutter = cutter_for(columns.schema, _entry_layout(spec))
+
+    @property
+    def count(self) -> int:
+        return self.columns.count
+
+    def field(self, number: int, rows: Sequence[int] | None = None) -> list[Any]:
+        """The values of a field, by its id, in some rows (None: all). CORRUPT where a required one is missing."""
+        return self.fields((number,), rows)[0]
+
+    def fields(self, numbers: Sequence[int], rows: Sequence[int] | None = None) -> list[list[Any]]:
+        """The values of several fields."""
+        try:
+            found = [
+                [None] * (self.count if rows is None else len(rows)) if values is None else values
+                for values in self._cutter.fields(self.columns, numbers, rows)
+            ]
+            if _PARTITION in numbers and found[0]:
+                place = numbers.index(_PARTITION)
+                found[place] = self._partitions(found[place])
+        except Exception as e:  # whatever garbage makes of a number or a text
+            raise avro.corrupt(self._what, avro.reason(e)) from e
+        for number, values in zip(numbers, found, strict=True):
+            if number in _REQUIRED and None in values:
+                raise avro.corrupt(self._what, "a required field is missing")
+        return found
+
+    def column(self, number: int) -> Column | None:
+        """The encoded values of a field that has a column of its own; None when the file lacks the field."""
+        place = self._cutter.place.get(number)
+        return None if place is None else self.columns.columns[place[0]]
+
+    def tag(self, number: int) -> int:
+        """How many bytes stand before each value of an optional field's column."""
+        return self._cutter.tag(number)
+
+    def count_in(self, number: int, raw: bytes, key: int) -> int | None:
+        """What a map of counts, as its column holds it, says of ``key``."""
+        if not raw:
+            return None
+        try:
+            (counts,) = self._cutter.read(self._cutter.place[number][0], raw)
+            return None if counts is None else counts.get(key)
+        except Exception as e:
+            raise avro.corrupt(self._what, avro.reason(e)) from e
+
+    def partitions(self) -> tuple[list[tuple[object, ...]], list[int]]:
+        """The different partitions of the files, and for each file which of them it is in."""
+        column = self.column(_PARTITION)
+        if column is not None and column.same and self.count:
+            return self.field(_PARTITION, (0,)), [0] * self.count
+        values = self.field(_PARTITION)
+        # By identity too: an entry's partition is one object for all files in it, and a NaN equals nothing else.
+        numbers: dict[tuple[object, ...], int] = {}
+        places = [numbers.setdefault(v, len(numbers)) for v in values]
+        return list(numbers), places
+
+    def live(self) -> list[int]:
+        """The rows of files that were not deleted."""
+        return [i for i, status in enumerate(self.field(_STATUS)) if status != EntryStatus.DELETED]
+
+    def appended_by(self, snapshot_ids: Container[int]) -> list[int]:
+        """The rows of files that one of these snapshots added."""
+        own = self.manifest.added_snapshot_id
+        added_by = [own if s is None else s for s in self.field(_SNAPSHOT_ID)]
+        statuses = enumerate(self.field(_STATUS))
+        return [i for i, status in statuses if status == EntryStatus.ADDED and added_by[i] in snapshot_ids]
+
+    def raw_entries(self, rows: Sequence[int] | None = None) -> list[RawEntry]:
+        """Some rows (None: all) as written, nothing inherited."""
+        return list(map(RawEntry._make, zip(*self.fields(_RAW_IDS, rows), strict=True)))
+
+    def entries(self, rows: Sequence[int] | None = None) -> list[ManifestEntry]:
+        """Some rows (None: all), with what they inherit (spec, "Inheritance")."""
+        row_ids = None
+        if self.manifest.first_row_id is not None:
+            own, statuses, records = self.fields((_FIRST_ROW_ID, _STATUS, _RECORD_COUNT))
+            row_ids = _row_ids(own, statuses, records, self.manifest.first_row_id)
+            row_ids = row_ids if rows is None else [row_ids[i] for i in rows]
+        return _entries(self.fields(_RAW_IDS, rows), self.manifest, row_ids)
+
+    def _partitions(self, values: list[Any]) -> list[Any]:
+        """Partition values in the order of the spec, instead of the file's."""
+        order = self._cutter.parts(_PARTITION, tuple(f.field_id for f in self.spec.fields))
+        if None in order:
+            raise ValueError("its partition values are not those of its partition spec")
+        if order == list(range(len(values[0]))):
+            return values
+        known = {v: tuple(v[at] for at in order if at is not None) for v in set(values)}
+        return [known[v] for v in values]
+
+
+_RAW_IDS = tuple(_ENTRY_IDS.values())
+
+
+@lru_cache(maxsize=256)
+def _entry_layout(spec: PartitionSpec) -> Layout:
+    return Layout(
+        alone=frozenset((*_REQUIRED, 108, 109, 110, 137, 125, 128, _FIRST_ROW_ID)) - {101},
+        inside=frozenset((_DATA_FILE,)),
         counts=frozenset((108, 109, 110, 137)),
         bounds=frozenset((125, 128)),
-        names=(*_ENTRY_IDS.items(), *((f.name, f.field_id) for f in spec.fields if f.name not in _ENTRY_IDS)),
+        names=(
+            ("data_file", _DATA_FILE),
+            *_ENTRY_IDS.items(),
+            *((f.name, f.field_id) for f in spec.fields if f.name not in _ENTRY_IDS),
+        ),
     )
-    found = decode_records(container, layout, what)
-    for entry in found:
-        if None in entry[:1] + entry[5:10]:  # status, and path to file size
-            raise avro.corrupt(what, "a required field is missing")
-    _cache.put(key, found, sum(len(b) for _, b in container.blocks))
+
+
+def read_columns(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> ManifestColumns:
+    """A manifest cut into columns. Raises NOT_FOUND or CORRUPT naming the file and the snapshot that added it."""
+    key = (manifest.path, manifest.length, metadata.table_uuid)
+    cached = _memory.get(key)
+    if isinstance(cached, Columns):
+        return _with_columns(manifest, metadata, cached)
+    columns = _store.get(storage, manifest, metadata) if _store is not None else None
+    if columns is not None:
+        found = _with_columns(manifest, metadata, columns)
+    else:
+        data = _load(storage, manifest.path, _called(manifest))
+        found = cut_manifest(data, manifest, metadata)
+        if _store is not None:
+            _store.put(storage, manifest, metadata, found.columns)
+    _memory.put(key, found.columns, found.columns.weight)
     return found
+
+
+def cut_manifest(data: bytes, manifest: ManifestFile, metadata: TableMetadata) -> ManifestColumns:
+    """A manifest whose content is ``data``, cut into columns. Raises CORRUPT naming the file and the snapshot."""
+    what = _called(manifest)
+    if len(data) != manifest.length:
+        raise avro.corrupt(what, f"it has {len(data)} bytes, and its manifest list says {manifest.length}")
+    container = avro.read_container(data, what)
+    layout = _entry_layout(_spec_of(manifest, metadata))
+    try:
+        columns = cutter_for(container.schema, layout).cut(container.blocks)
+    except Exception as e:  # whatever garbage makes of a number, a text or a schema
+        raise avro.corrupt(what, avro.reason(e)) from e
+    return _with_columns(manifest, metadata, columns)
+
+
+def _called(manifest: ManifestFile) -> str:
+    by = "" if manifest.added_snapshot_id is None else f" of snapshot {manifest.added_snapshot_id}"
+    return f"Manifest {manifest.path}{by}"
+
+
+def _spec_of(manifest: ManifestFile, metadata: TableMetadata) -> PartitionSpec:
+    spec = metadata.spec_by_id(manifest.spec_id)
+    if spec is None:
+        raise avro.corrupt(_called(manifest), f"the table has no partition spec {manifest.spec_id}")
+    return spec
+
+
+def _with_columns(manifest: ManifestFile, metadata: TableMetadata, columns: Columns) -> ManifestColumns:
+    return ManifestColumns(manifest, _spec_of(manifest, metadata), columns, _called(manifest))
+
+
+def read_raw_entries(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> list[RawEntry]:
+    """The entries of a manifest as written: statistics undecoded, nothing inherited."""
+    return read_columns(storage, manifest, metadata).raw_entries()
 
 
 def read_manifest(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
     """All entries of a manifest, deleted ones too, with snapshot ids, sequence numbers and row ids inherited."""
-    return list(entries_of(read_raw_entries(storage, manifest, metadata), manifest))
+    return read_columns(storage, manifest, metadata).entries()
+
+
+# -- inheritance -------------------------------------------------------------------------------------------------------
 
 
 def entries_of(
-    raw: Iterable[RawEntry], manifest: ManifestFile, wanted: Callable[[RawEntry], bool] | None = None
-) -> Iterator[ManifestEntry]:
+    raw: Sequence[RawEntry], manifest: ManifestFile, wanted: Callable[[RawEntry], bool] | None = None
+) -> list[ManifestEntry]:
     """The entries that are ``wanted`` (all by default), with what they inherit (spec, "Inheritance")."""
-    next_row_id = manifest.first_row_id
-    for entry in raw:
-        first_row_id = entry.first_row_id
-        if next_row_id is not None and first_row_id is None and entry.status != EntryStatus.DELETED:
-            first_row_id = next_row_id
-            next_row_id += entry.record_count
-        if wanted is None or wanted(entry):
-            yield _entry(entry, manifest, first_row_id)
+    row_ids: list[int | None] = [e.first_row_id for e in raw]
+    if manifest.first_row_id is not None:
+        row_ids = _row_ids(row_ids, [e.status for e in raw], [e.record_count for e in raw], manifest.first_row_id)
+    kept = [i for i, e in enumerate(raw) if wanted is None or wanted(e)]
+    if not kept:
+        return []
+    values = [list(column) for column in zip(*(raw[i] for i in kept), strict=True)]
+    return _entries(values, manifest, [row_ids[i] for i in kept])
 
 
-def _entry(raw: RawEntry, manifest: ManifestFile, first_row_id: int | None) -> ManifestEntry:
-    file = DataFile(
-        raw.path,
-        raw.record_count,
-        raw.file_size,
-        raw.format.upper(),
-        raw.content or 0,
-        raw.partition,
-        manifest.spec_id,
-        raw.column_sizes or NO_COUNTS,
-        raw.value_counts or NO_COUNTS,
-        raw.null_counts or NO_COUNTS,
-        raw.nan_counts or NO_COUNTS,
-        raw.lower_bounds or NO_BOUNDS,
-        raw.upper_bounds or NO_BOUNDS,
-        raw.key_metadata,
-        None if raw.split_offsets is None else tuple(raw.split_offsets),
-        None if raw.equality_ids is None else tuple(raw.equality_ids),
-        raw.sort_order_id,
-        first_row_id if raw.content in (None, FileContent.DATA) else None,
-        raw.referenced_data_file,
-        raw.content_offset,
-        raw.content_size,
+def _row_ids(
+    own: Sequence[int | None], statuses: Sequence[int], records: Sequence[int], first: int
+) -> list[int | None]:
+    """The first row id of every file of a manifest whose own is ``first`` (spec, "First Row ID Inheritance")."""
+    found = list(own)
+    for i, (row_id, status) in enumerate(zip(own, statuses, strict=True)):
+        if row_id is None and status != EntryStatus.DELETED:
+            found[i] = first
+            first += records[i]
+    return found
+
+
+def _entries(
+    values: Sequence[list[Any]], manifest: ManifestFile, row_ids: Sequence[int | None] | None
+) -> list[ManifestEntry]:
+    """Entries of the values of each field of a raw entry, in order."""
+    raw: Any = RawEntry._make(values)
+    count = len(raw.path)
+    formats = {f: f.upper() for f in set(raw.format)}
+    contents = [c or 0 for c in raw.content]
+    if row_ids is None:
+        row_ids = raw.first_row_id
+    if any(contents):
+        row_ids = [n if c == FileContent.DATA else None for n, c in zip(row_ids, contents, strict=True)]
+    files = filled(
+        DataFile,
+        count,
+        (
+            raw.path,
+            raw.record_count,
+            raw.file_size,
+            [formats[f] for f in raw.format],
+            contents,
+            raw.partition,
+            repeat(manifest.spec_id, count),
+            *([NO_COUNTS if m is None else m for m in maps] for maps in raw[10:14]),
+            *([NO_BOUNDS if m is None else m for m in maps] for maps in raw[14:16]),
+            raw.key_metadata,
+            raw.split_offsets,
+            raw.equality_ids,
+            raw.sort_order_id,
+            row_ids,
+            raw.referenced_data_file,
+            raw.content_offset,
+            raw.content_size,
+        ),
     )
-    inherits = manifest.sequence_number == 0 or raw.status == EntryStatus.ADDED
-    return ManifestEntry(
-        raw.status,
-        file,
-        manifest.added_snapshot_id if raw.snapshot_id is None else raw.snapshot_id,
-        manifest.sequence_number if raw.sequence_number is None and inherits else raw.sequence_number,
-        manifest.sequence_number if raw.file_sequence_number is None and inherits else raw.file_sequence_number,
-    )
+    snapshot_ids = [manifest.added_snapshot_id if s is None else s for s in raw.snapshot_id]
+    numbers = (_inherited(n, raw.status, manifest) for n in (raw.sequence_number, raw.file_sequence_number))
+    return filled(ManifestEntry, count, (raw.status, files, snapshot_ids, *numbers))
+
+
+def _inherited(numbers: Sequence[int | None], statuses: Sequence[int], manifest: ManifestFile) -> Sequence[int | None]:
+    """Sequence numbers, the manifest's where an added file has none (v1: where any has none)."""
+    if None not in numbers:
+        return numbers
+    own = manifest.sequence_number
+    return [
+        own if n is None and (own == 0 or status == EntryStatus.ADDED) else n
+        for n, status in zip(numbers, statuses, strict=True)
+    ]
 
 
 def _load(storage: Storage, path: str, what: str) -> bytes:
@@ -235,8 +429,3 @@ def _load(storage: Storage, path: str, what: str) -> bytes:
         if e.code is ErrorCode.NOT_FOUND:
             raise BergError(ErrorCode.NOT_FOUND, f"{what} is missing.") from e
         raise
-
-
-def _demand(holds: bool, what: str) -> None:
-    if not holds:
-        raise avro.corrupt(what, "a required field is missing")

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import NestedField, UUIDType
 from bergsql.catalog.metadata.values import from_bytes, to_internal
-from bergsql.engine.table.binding import Literal, Term, TermTest
+from bergsql.engine.table.binding import AllOf, AnyOf, Literal, Term, TermTest
 from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile
+from bergsql.engine.table.facets import Facet, possible
+from bergsql.engine.table.file_facets import column_facets
 from bergsql.engine.table.producer import Operation, Producer, Selection
-from bergsql.engine.table.pruning import Facet, PartitionFacets, column_facets, possible
+from bergsql.engine.table.pruning import PartitionFacets
 from bergsql.engine.table.summary import PartitionId, partition_id
 from bergsql.engine.table.validate import History, check_no_new_rows
 
@@ -163,22 +165,21 @@ class Where(Selection):
         facets, summaries = self._facets_of(manifest.spec_id, metadata), manifest.partitions
         if facets is None or summaries is None:
             return True
-        return all(
-            possible(having, lambda term: facets.of_summaries(summaries, term)) for having, _ in self._terms(metadata)
-        )
+        wanted = AllOf(tuple(having for having, _ in self._terms(metadata)))
+        return possible(wanted, lambda term: facets.of_summaries((summaries,), term))
 
     def takes(self, file: DataFile, metadata: TableMetadata) -> bool:
         facets = self._facets_of(file.spec_id, metadata)
 
         def known(term: Term) -> Iterator[Facet]:
             if facets is not None:
-                yield from facets.of_values(file.partition, term)
+                yield from facets.of_values((file.partition,), term)
             yield from column_facets(file, term)
 
         terms = self._terms(metadata)
-        if not all(possible(having, known) for having, _ in terms):
+        if not possible(AllOf(tuple(having for having, _ in terms)), known):
             return False
-        if not any(possible(other, known) for _, others in terms for other in others):
+        if not possible(AnyOf(tuple(other for _, others in terms for other in others)), known):
             return True
         names = ", ".join(column.name for column, _ in self.values)
         raise BergError(

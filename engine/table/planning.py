@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled
 from bergsql.engine.table.delete_index import DeleteIndex
-from bergsql.engine.table.manifests import RawEntry, entries_of, read_manifest_list, read_raw_entries
+from bergsql.engine.table.manifests import read_columns, read_manifest_list
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -40,37 +43,94 @@ class FilePlan:
     bytes_kept: int = 0
     delete_files: int = 0
     """Delete files that apply to some file kept."""
+    delete_bytes: int = 0
+    pruned_by: tuple[tuple[str, int], ...] = ()
+    """How many files each rule left out, in the order in which the rules were asked: ``("partition day(ts)", 12)``."""
 
 
 def plan_files(metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage) -> FilePlan:
     """The files at ``point`` that may hold rows of ``predicate`` (None: all), whose columns are of its schema."""
     if point.snapshot is None:
         return FilePlan()
-    pruner = _pruner(metadata, point.schema, predicate)
-    manifests = read_manifest_list(storage, point.snapshot, metadata)
-    data = [m for m in manifests if m.content == ManifestContent.DATA and m.has_live_files]
-    files_total = manifests_kept = 0
-    found: list[ManifestEntry] = []
-    for manifest in data:
-        if pruner is None or pruner.keeps_manifest(manifest):
-            entries, live = _live_entries(storage, manifest, metadata, pruner)
-            found += entries
-            files_total += live
-            manifests_kept += 1
-        else:
-            files_total += (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
-    deletes = DeleteIndex(_delete_entries(storage, manifests, metadata) if found else (), metadata)
-    found.sort(key=lambda e: e.sequence_number or 0)  # stable: rows come in the order they were written
-    tasks = tuple(FileTask(e.data_file, e.sequence_number or 0, deletes.for_file(e)) for e in found)
-    return FilePlan(
-        tasks,
-        manifests_total=len(data),
-        manifests_kept=manifests_kept,
-        files_total=files_total,
-        files_kept=len(tasks),
-        bytes_kept=sum(t.data_file.file_size for t in tasks),
-        delete_files=len({id(d) for t in tasks for d in t.deletes}),
-    )
+    with _without_collector():
+        return _Planning(metadata, point, predicate, storage).plan()
+
+
+class _Planning:
+    """One plan in the making."""
+
+    def __init__(
+        self, metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage
+    ) -> None:
+        assert point.snapshot is not None
+        self._metadata = metadata
+        self._storage = storage
+        self._appended: frozenset[int] | None = getattr(point, "appended", None)
+        self._pruner = _pruner(metadata, point.schema, predicate)
+        self._manifests = read_manifest_list(storage, point.snapshot, metadata)
+        self._files_total = 0
+
+    def plan(self) -> FilePlan:
+        data = [m for m in self._manifests if m.content == ManifestContent.DATA and m.has_live_files]
+        if self._appended is not None:
+            data = [m for m in data if m.added_snapshot_id in self._appended and m.added_files_count != 0]
+        kept = data if self._pruner is None else self._pruner.manifests(data)
+        found = self._data_entries(data, kept)
+        deletes = DeleteIndex(self._delete_entries(found) if found else (), self._metadata)
+        sequence_numbers = [e.sequence_number or 0 for e in found]
+        columns = (list(map(_DATA_FILE, found)), sequence_numbers, map(deletes.for_file, found))
+        tasks = tuple(filled(FileTask, len(found), columns))
+        applied = {id(d): d.data_file for t in tasks if t.deletes for d in t.deletes}
+        return FilePlan(
+            tasks,
+            manifests_total=len(data),
+            manifests_kept=len(kept),
+            files_total=self._files_total,
+            files_kept=len(tasks),
+            bytes_kept=sum(t.data_file.file_size for t in tasks),
+            delete_files=len(applied),
+            delete_bytes=sum(d.content_size or d.file_size for d in applied.values()),
+            pruned_by=() if self._pruner is None else tuple(self._pruner.pruned_by.items()),
+        )
+
+    def _data_entries(self, data: Sequence[ManifestFile], kept: Sequence[ManifestFile]) -> list[ManifestEntry]:
+        """The live entries that the predicate keeps, oldest first."""
+        self._files_total = sum(m.live_files for m in data) - sum(m.live_files for m in kept)
+        found: list[ManifestEntry] = []
+        for manifest in kept:
+            columns = read_columns(self._storage, manifest, self._metadata)
+            live = columns.live() if self._appended is None else columns.appended_by(self._appended)
+            self._files_total += len(live)
+            rows = live if self._pruner is None else self._pruner.files(columns, live)
+            if rows:
+                found += columns.entries(rows)
+        found.sort(key=_age)  # stable: rows come in the order they were written
+        return found
+
+    def _delete_entries(self, found: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
+        """The delete files that may apply to data files: as new as the oldest of them, and in a partition of theirs."""
+        manifests = [m for m in self._manifests if m.content == ManifestContent.DELETES and m.has_live_files]
+        oldest = found[0].sequence_number or 0
+        manifests = [m for m in manifests if m.sequence_number >= oldest]
+        if self._pruner is not None:
+            manifests = self._pruner.manifests(manifests, count=False)
+        partitions = {(e.data_file.spec_id, e.data_file.partition) for e in found} if manifests else set()
+        for manifest in manifests:
+            columns = read_columns(self._storage, manifest, self._metadata)
+            rows = columns.live()
+            if not columns.spec.is_unpartitioned:
+                values, numbers = columns.partitions()
+                there = {n for n, value in enumerate(values) if (manifest.spec_id, value) in partitions}
+                rows = rows if len(there) == len(values) else [i for i in rows if numbers[i] in there]
+            if rows:
+                yield from (e for e in columns.entries(rows) if (e.sequence_number or 0) >= oldest)
+
+
+_DATA_FILE = attrgetter("data_file")
+
+
+def _age(entry: ManifestEntry) -> int:
+    return entry.sequence_number or 0
 
 
 def _pruner(metadata: TableMetadata, schema: Schema, predicate: Predicate | None) -> Pruner | None:
@@ -81,26 +141,14 @@ def _pruner(metadata: TableMetadata, schema: Schema, predicate: Predicate | None
     return Pruner(metadata, schema, predicate)
 
 
-def _live_entries(
-    storage: Storage, manifest: ManifestFile, metadata: TableMetadata, pruner: Pruner | None
-) -> tuple[list[ManifestEntry], int]:
-    """The entries that the predicate keeps, and how many live ones there are."""
-    live = 0
-
-    def wanted(entry: RawEntry) -> bool:
-        nonlocal live
-        if entry.status == EntryStatus.DELETED:
-            return False
-        live += 1
-        return pruner is None or pruner.keeps_file(entry, manifest.spec_id)
-
-    return list(entries_of(read_raw_entries(storage, manifest, metadata), manifest, wanted)), live
-
-
-def _delete_entries(
-    storage: Storage, manifests: Iterable[ManifestFile], metadata: TableMetadata
-) -> Iterable[ManifestEntry]:
-    for manifest in manifests:
-        if manifest.content == ManifestContent.DELETES and manifest.has_live_files:
-            raw = read_raw_entries(storage, manifest, metadata)
-            yield from entries_of(raw, manifest, lambda e: e.status != EntryStatus.DELETED)
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Pause the collector of reference cycles: a plan of very many files makes none, and it would look at each again
+    and again, a third of the time."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()

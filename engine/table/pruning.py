@@ -1,148 +1,38 @@
 """Which manifests and files cannot hold a row that a predicate wants.
 
 Three sources are asked, each of which may be silent: a manifest's partition summaries, a file's partition values, a
-file's column statistics. Every one is turned into facets of source columns (an interval of possible values, whether
-there may be NULLs and NaNs), and one evaluator judges all of them. What is not known never prunes.
+file's column statistics. Every one is turned into facets of source columns, and one evaluator judges all of them
+(facets.py): for all manifests of a partition spec at once, for all partitions of a manifest, for all of its files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.exact import decimal_of, unscaled_decimal
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
-from bergsql.catalog.metadata.types import (
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IcebergType,
-    UUIDType,
-)
-from bergsql.catalog.metadata.values import from_bytes
+from bergsql.catalog.metadata.types import DecimalType, DoubleType, FloatType, IcebergType
 from bergsql.engine.table.binding import AllOf, AnyOf, Bound, Literal, Term, TermTest, bind
-from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile
+from bergsql.engine.table.datafile import FieldSummary, ManifestFile
+from bergsql.engine.table.facets import Buckets, Facet, Intervals, Rows, surviving
+from bergsql.engine.table.file_facets import ColumnIntervals
+from bergsql.engine.table.file_facets import bound as bound_value
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
 from bergsql.engine.table.source_intervals import source_interval
 
 if TYPE_CHECKING:
-    from bergsql.catalog.metadata.partition import PartitionSpec
+    from bergsql.catalog.metadata.partition import PartitionField, PartitionSpec
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.table_metadata import TableMetadata
-    from bergsql.engine.table.manifests import RawEntry
+    from bergsql.engine.table.manifests import ManifestColumns
 
 _FLOATS = (FloatType, DoubleType)
 _BEYOND_NUMBERS = 10**40
-
-
-class Facet(Protocol):
-    """Something known of one column in a set of rows."""
-
-    def allows(self, term: Term) -> bool:
-        """Whether some row may fulfil ``term``."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """All values that are neither NULL nor NaN lie from ``lower`` to ``upper`` (None: not known)."""
-
-    lower: Any = None
-    upper: Any = None
-    nulls: bool = True
-    values: bool = True
-    nans: bool = True
-
-    def allows(self, term: Term) -> bool:
-        match term.test:
-            case TermTest.IS_NULL:
-                return self.nulls
-            case TermTest.NOT_NULL:
-                return self.values or self.nans
-            case TermTest.IS_NAN:
-                return self.nans
-            case TermTest.NOT_NAN:
-                return self.values
-            case TermTest.EQ | TermTest.IN:
-                return self.values and any(map(self._reaches, term.literals))
-            case TermTest.NE | TermTest.NOT_IN:
-                return self.nans or (self.values and not any(map(self._is_only, term.literals)))
-            case TermTest.LT | TermTest.LE:
-                return self.values and self._below(term.literals[0], strict=term.test is TermTest.LT)
-            case TermTest.GT | TermTest.GE:
-                return self.nans or (self.values and self._above(term.literals[0], strict=term.test is TermTest.GT))
-            case TermTest.STARTS:
-                return self.values and self._may_start(term.literals[0].low)
-            case TermTest.NOT_STARTS:
-                return self.values and not self._all_start(term.literals[0].low)
-
-    def _reaches(self, literal: Literal) -> bool:
-        return (self.lower is None or self.lower <= literal.high) and (self.upper is None or self.upper >= literal.low)
-
-    def _is_only(self, literal: Literal) -> bool:
-        known = literal.exact and self.lower is not None and self.upper is not None
-        return known and bool(self.lower == literal.low == self.upper)
-
-    def _below(self, literal: Literal, strict: bool) -> bool:
-        if self.lower is None:
-            return True
-        return bool(self.lower < literal.high if strict and literal.exact else self.lower <= literal.high)
-
-    def _above(self, literal: Literal, strict: bool) -> bool:
-        if self.upper is None:
-            return True
-        return bool(self.upper > literal.low if strict and literal.exact else self.upper >= literal.low)
-
-    def _may_start(self, prefix: Any) -> bool:
-        if self.upper is not None and self.upper < prefix:
-            return False
-        return self.lower is None or self.lower[: len(prefix)] <= prefix
-
-    def _all_start(self, prefix: Any) -> bool:
-        if self.lower is None or self.upper is None:
-            return False
-        return bool(self.lower[: len(prefix)] == prefix == self.upper[: len(prefix)])
-
-
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """All values that are not NULL fall into buckets from ``lowest`` to ``highest``."""
-
-    lowest: int
-    highest: int
-    nulls: bool
-    bucket_of: Callable[[Literal], int | None]
-
-    def allows(self, term: Term) -> bool:
-        if term.test is TermTest.IS_NULL:
-            return self.nulls
-        if term.test not in (TermTest.EQ, TermTest.IN):
-            return True
-        return any(b is None or self.lowest <= b <= self.highest for b in map(self.bucket_of, term.literals))
-
-
-@dataclass(frozen=True, slots=True)
-class OnlyNulls:
-    """There is no value."""
-
-    def allows(self, term: Term) -> bool:
-        return term.test is TermTest.IS_NULL
-
-
-def possible(bound: Bound, facets_of: Callable[[Term], Iterable[Facet]]) -> bool:
-    """Whether some row may fulfil ``bound``, going by what ``facets_of`` knows of each term's field."""
-    match bound:
-        case bool():
-            return bound
-        case AllOf(children):
-            return all(possible(c, facets_of) for c in children)
-        case AnyOf(children):
-            return any(possible(c, facets_of) for c in children)
-        case Term():
-            return all(f.allows(bound) for f in facets_of(bound))
+_NEVER = "a condition that is never true"
+_NULL_TESTS = frozenset((TermTest.IS_NULL, TermTest.NOT_NULL))
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------
@@ -152,55 +42,79 @@ class PartitionFacets:
     """Turns the partition fields of one spec into facets of their source columns."""
 
     def __init__(self, spec: PartitionSpec, schema: Schema) -> None:
-        self._fields: dict[int, list[tuple[int, Transform, IcebergType]]] = {}
+        self._fields: dict[int, list[tuple[int, PartitionField, IcebergType]]] = {}
         self._buckets: dict[tuple[int, Literal], int | None] = {}
+        self._names = {part.source_id: schema.name_of(part.source_id) for part in spec.fields}
         for place, part in enumerate(spec.fields):
             source = schema.field(part.source_id)
             knows = part.transform.kind not in (TransformKind.VOID, TransformKind.UNKNOWN)
             if source is not None and knows and part.transform.can_apply(source.type):
-                self._fields.setdefault(part.source_id, []).append((place, part.transform, source.type))
+                self._fields.setdefault(part.source_id, []).append((place, part, source.type))
 
-    def of_values(self, partition: Sequence[object], term: Term) -> Iterable[Facet]:
-        """Facets of the term's field, from a file's partition values."""
-        for place, transform, source in self._fields.get(term.field.field_id, ()):
-            value = partition[place]
-            if value is None:
-                yield OnlyNulls()
-            elif value != value:
-                yield Interval(nulls=False, values=False)
-            elif transform.kind is TransformKind.BUCKET:
-                yield self._bucket(transform, source, value, value, nulls=False)
-            else:
-                lower, upper = source_interval(transform, source, value, value)
-                yield Interval(lower, upper, nulls=False, nans=False)
+    def tells(self, bound: Bound) -> bool:
+        """Whether partitions tell anything of a condition."""
+        return bound is False or any(t.field.field_id in self._fields for t in _terms(bound))
 
-    def of_summaries(self, summaries: Sequence[FieldSummary], term: Term) -> Iterable[Facet]:
-        """Facets of the term's field, from the summaries of a manifest."""
-        for place, transform, source in self._fields.get(term.field.field_id, ()):
-            if place >= len(summaries):
+    def rule(self, bound: Bound) -> str:
+        """What to call the partition fields that a condition is judged by."""
+        named = {
+            part.transform.of(self._names[part.source_id] or part.name): None
+            for t in _terms(bound)
+            for _, part, _ in self._fields.get(t.field.field_id, ())
+        }
+        return f"partition {', '.join(named)}" if named else _NEVER
+
+    def of_values(self, partitions: Sequence[Sequence[object]], term: Term) -> Iterator[Facet]:
+        """Facets of the term's field: a row is a partition."""
+        for place, part, source in self._fields.get(term.field.field_id, ()):
+            transform = part.transform
+            found = [p[place] for p in partitions]
+            nulls = [v is None for v in found]
+            nans = [v != v for v in found]
+            known = [not null and not nan for null, nan in zip(nulls, nans, strict=True)]
+            if transform.kind is TransformKind.BUCKET:
+                numbers: list[Any] = found
+                yield Buckets(numbers, numbers, nulls, known, self._bucket_of(transform, source))
                 continue
-            summary = summaries[place]
-            result = transform.result_type(source)
-            nans = isinstance(result, _FLOATS) and summary.contains_nan is not False
-            lower, upper = _bound(result, summary.lower), _bound(result, summary.upper)
-            if summary.lower is None and summary.upper is None and summary.contains_null and not nans:
-                yield OnlyNulls()
-            elif transform.kind is TransformKind.BUCKET:
-                if lower is not None and upper is not None:
-                    yield self._bucket(transform, source, lower, upper, summary.contains_null)
-                else:
-                    yield Interval(nulls=summary.contains_null)
-            else:
-                yield Interval(*source_interval(transform, source, lower, upper), summary.contains_null, nans=nans)
+            bounds = {v: source_interval(transform, source, v, v) for v, k in zip(found, known, strict=True) if k}
+            pairs = [bounds[v] if k else (None, None) for v, k in zip(found, known, strict=True)]
+            yield Intervals([low for low, _ in pairs], [high for _, high in pairs], nulls, known, nans)
 
-    def _bucket(self, transform: Transform, source: IcebergType, lowest: Any, highest: Any, nulls: bool) -> Buckets:
+    def of_summaries(self, manifests: Sequence[Sequence[FieldSummary]], term: Term) -> Iterator[Facet]:
+        """Facets of the term's field: a row is a manifest, with the summaries of its partition fields."""
+        for place, part, source in self._fields.get(term.field.field_id, ()):
+            transform = part.transform
+            result = transform.result_type(source)
+            summaries = [m[place] if place < len(m) else _UNKNOWN for m in manifests]
+            lower, upper = (
+                [bound_value(result, s.lower) for s in summaries],
+                [bound_value(result, s.upper) for s in summaries],
+            )
+            nulls = [s.contains_null for s in summaries]
+            floats = isinstance(result, _FLOATS)
+            nans = [s is _UNKNOWN or (floats and s.contains_nan is not False) for s in summaries]
+            # Without bounds there are only NULLs, where there are any.
+            values = [
+                s is _UNKNOWN or s.lower is not None or s.upper is not None or not s.contains_null or nan
+                for s, nan in zip(summaries, nans, strict=True)
+            ]
+            if transform.kind is TransformKind.BUCKET:
+                yield Buckets(lower, upper, nulls, values, self._bucket_of(transform, source))
+                continue
+            pairs = [source_interval(transform, source, *pair) for pair in zip(lower, upper, strict=True)]
+            yield Intervals([low for low, _ in pairs], [high for _, high in pairs], nulls, values, nans)
+
+    def _bucket_of(self, transform: Transform, source: IcebergType) -> Callable[[Literal], int | None]:
         def bucket_of(literal: Literal) -> int | None:
             key = (transform.width, literal)
             if key not in self._buckets:
                 self._buckets[key] = _bucket_number(transform, source, literal)
             return self._buckets[key]
 
-        return Buckets(lowest, highest, nulls, bucket_of)
+        return bucket_of
+
+
+_UNKNOWN = FieldSummary()
 
 
 def _bucket_number(transform: Transform, source: IcebergType, literal: Literal) -> int | None:
@@ -221,80 +135,137 @@ def _bucket_number(transform: Transform, source: IcebergType, literal: Literal) 
     return number if isinstance(number, int) else None
 
 
-def _bound(kind: IcebergType, data: bytes | None) -> Any:
-    """A bound, or None when it is absent, damaged or NaN."""
-    if data is None:
-        return None
-    try:
-        value = from_bytes(kind, data)
-    except BergError:
-        return None
-    return None if value != value else value
-
-
-# -- columns -----------------------------------------------------------------------------------------------------------
-
-
-def column_facets(entry: RawEntry | DataFile, term: Term) -> Iterable[Facet]:
-    """What a file's statistics say of the term's field."""
-    number, kind = term.field.field_id, term.field.type
-    total = (entry.value_counts or {}).get(number)
-    null_count = (entry.null_counts or {}).get(number)
-    nan_count = (entry.nan_counts or {}).get(number) if isinstance(kind, _FLOATS) else 0
-    if total == 0 and entry.record_count:  # a writer that did not count
-        total = null_count = nan_count = None
-    if total is not None and total == null_count:
-        yield OnlyNulls()
-        return
-    values = total is None or null_count is None or nan_count is None or null_count + nan_count < total
-    # Where a struct is NULL, some writers do not count the NULLs of its fields.
-    nulls = null_count != 0 or term.nested
-    lower = upper = None
-    if not isinstance(kind, UUIDType):  # see source_interval
-        lower = _bound(kind, (entry.lower_bounds or {}).get(number))
-        upper = _bound(kind, (entry.upper_bounds or {}).get(number))
-    yield Interval(lower, upper, nulls, values, nans=nan_count != 0)
+# -- a table -----------------------------------------------------------------------------------------------------------
 
 
 class Pruner:
-    """Judges the manifests and files of one table for one predicate."""
+    """Judges the manifests and files of one table for one predicate, and counts the files that it leaves out."""
 
     def __init__(self, metadata: TableMetadata, schema: Schema, predicate: Predicate | None) -> None:
         self._metadata = metadata
         self._schema = schema
         self.bound: Bound = bind(predicate or AlwaysTrue(), schema)
+        self._conjuncts: tuple[Bound, ...] = self.bound.children if isinstance(self.bound, AllOf) else (self.bound,)
         self._specs: dict[int, PartitionFacets | None] = {}
-        self._partitions: dict[tuple[int, tuple[object, ...]], bool] = {}
+        self.pruned_by: Counter[str] = Counter()
+        """How many files each rule has left out."""
 
-    def keeps_manifest(self, manifest: ManifestFile) -> bool:
-        """Whether some live file of the manifest may hold a wanted row."""
-        if isinstance(self.bound, bool):
-            return self.bound
-        facets, summaries = self._facets(manifest.spec_id), manifest.partitions
-        if facets is None or summaries is None:
-            return True
-        return possible(self.bound, lambda term: facets.of_summaries(summaries, term))
+    def manifests(self, manifests: Sequence[ManifestFile], *, count: bool = True) -> list[ManifestFile]:
+        """Those whose live files may hold a wanted row; their files are counted if so wished."""
+        by_spec: dict[int, list[int]] = {}
+        for i, m in enumerate(manifests):
+            by_spec.setdefault(m.spec_id, []).append(i)
+        kept: list[int] = []
+        for spec_id, places in by_spec.items():
+            group = [manifests[i] for i in places]
+            kept += (places[i] for i in self._of_spec(group, spec_id, count))
+        return [manifests[i] for i in sorted(kept)]
 
-    def keeps_partition(self, spec_id: int, partition: tuple[object, ...]) -> bool:
-        """Whether files of this partition may hold a wanted row."""
-        if isinstance(self.bound, bool):
-            return self.bound
-        key = (spec_id, partition)
-        known = self._partitions.get(key)
-        if known is None:
-            facets = self._facets(spec_id)
-            known = facets is None or possible(self.bound, lambda term: facets.of_values(partition, term))
-            self._partitions[key] = known
-        return known
+    def _of_spec(self, manifests: Sequence[ManifestFile], spec_id: int, count: bool) -> Rows:
+        rows: Rows = range(len(manifests))
+        facets = self._facets(spec_id)
+        summaries = [m.partitions or () for m in manifests]
 
-    def keeps_file(self, entry: RawEntry, spec_id: int) -> bool:
-        """Whether the file may hold a wanted row."""
-        if not self.keeps_partition(spec_id, entry.partition):
-            return False
-        return isinstance(self.bound, bool) or possible(self.bound, lambda term: column_facets(entry, term))
+        def known(term: Term) -> Iterable[Facet]:
+            return () if facets is None else facets.of_summaries(summaries, term)
+
+        for conjunct in self._conjuncts:
+            kept = surviving(conjunct, known, rows)
+            if count and len(kept) < len(rows):
+                gone = [manifests[i] for i in set(rows).difference(kept)]
+                rule = _NEVER if facets is None else facets.rule(conjunct)
+                self.pruned_by[rule] += sum(m.live_files for m in gone)
+            rows = kept
+        return rows
+
+    def files(self, columns: ManifestColumns, rows: Rows) -> Rows:
+        """Those rows of a manifest whose files may hold a wanted row: first by partition, then by statistics too."""
+        if self.bound is True or not rows:
+            return rows
+        facets = self._facets(columns.spec.spec_id)
+        groups: _Groups | None = None
+        if facets is not None and any(map(facets.tells, self._conjuncts)):
+            groups = _Groups(*columns.partitions())
+            rows = self._in_partitions(groups, facets, rows)
+        by_field: dict[int, Facet] = {}
+
+        def known(term: Term) -> Iterable[Facet]:
+            number = term.field.field_id
+            if number not in by_field:
+                by_field[number] = ColumnIntervals(columns, term.field, term.nested)
+            if facets is None or groups is None:
+                return (by_field[number],)
+            return (*(_Grouped(f, groups) for f in facets.of_values(groups.values, term)), by_field[number])
+
+        for conjunct in self._conjuncts:
+            kept = surviving(conjunct, known, rows)
+            if len(kept) < len(rows):
+                self.pruned_by[self._column_rule(conjunct)] += len(rows) - len(kept)
+            rows = kept
+            if not rows:
+                break
+        return rows
+
+    def _column_rule(self, bound: Bound) -> str:
+        """What to call the statistics that a condition is judged by."""
+        terms = list(_terms(bound))
+        names = ", ".join(dict.fromkeys(self._schema.name_of(t.field.field_id) or t.field.name for t in terms))
+        return f"NULL counts of {names}" if all(t.test in _NULL_TESTS for t in terms) else f"bounds of {names}"
+
+    def _in_partitions(self, groups: _Groups, facets: PartitionFacets, rows: Rows) -> Rows:
+        def known(term: Term) -> Iterable[Facet]:
+            return facets.of_values(groups.values, term)
+
+        kept: Rows = range(len(groups.values))
+        for conjunct in self._conjuncts:
+            if not facets.tells(conjunct):
+                continue
+            before, kept = kept, surviving(conjunct, known, kept)
+            if len(kept) < len(before):
+                still = groups.rows(kept, rows)
+                self.pruned_by[facets.rule(conjunct)] += len(rows) - len(still)
+                rows = still
+        return rows
 
     def _facets(self, spec_id: int) -> PartitionFacets | None:
         if spec_id not in self._specs:
             spec = self._metadata.spec_by_id(spec_id)
             self._specs[spec_id] = None if spec is None else PartitionFacets(spec, self._schema)
         return self._specs[spec_id]
+
+
+class _Groups(NamedTuple):
+    """The partitions of a manifest's files: their values, and which of them each file is in."""
+
+    values: Sequence[Sequence[object]]
+    numbers: Sequence[int]
+
+    def rows(self, kept: Rows, rows: Rows) -> Rows:
+        """Those rows whose files are in some partitions."""
+        if len(kept) == len(self.values):
+            return rows
+        wanted, numbers = set(kept), self.numbers
+        return [i for i in rows if numbers[i] in wanted] if wanted else ()
+
+
+class _Grouped:
+    """What is known of partitions, for the files in them."""
+
+    def __init__(self, facet: Facet, groups: _Groups) -> None:
+        self._facet, self._groups = facet, groups
+
+    def allowing(self, term: Term, rows: Rows) -> Rows:
+        if not rows:
+            return rows
+        groups = self._groups
+        there = (0,) if len(groups.values) == 1 else sorted({groups.numbers[i] for i in rows})
+        return groups.rows(self._facet.allowing(term, there), rows)
+
+
+def _terms(bound: Bound) -> Iterator[Term]:
+    match bound:
+        case Term():
+            yield bound
+        case AllOf(children) | AnyOf(children):
+            for child in children:
+                yield from _terms(child)

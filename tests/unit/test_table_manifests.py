@@ -44,6 +44,7 @@ from bergsql.catalog.metadata.types import (
 )
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.table import avro
+from bergsql.engine.table.avro_nodes import BoundsMap, CountsMap
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.manifests import entries_of, read_manifest, read_manifest_list, read_raw_entries
@@ -331,8 +332,8 @@ def test_maps_are_stepped_over_and_read(counts: list[tuple[int, int]], bounds: l
                 avro.write_long(out, value)
         out.append(0)
     data = bytes(out)
-    read_counts, at = avro.step_over_counts(data, 6)
-    read_bounds, end = avro.step_over_bounds(data, at)
+    read_counts, at = CountsMap().read(data, 6)
+    read_bounds, end = BoundsMap().read(data, at)
     assert end == len(data)
     assert (read_counts, read_bounds) == (dict(counts), dict(bounds))
     for read, pairs in ((read_counts, counts), (read_bounds, bounds)):

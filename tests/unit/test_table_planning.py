@@ -118,7 +118,7 @@ def test_oldest_first_and_counts(tmp_path: Path) -> None:
     assert paths(plan(table)) == ["/a", "/b", "/c", "/d"]
     found = plan(table, Compare("p", Op.EQ, "y"))
     assert paths(found) == ["/b", "/d"]
-    assert replace(found, tasks=()) == FilePlan((), 2, 2, 4, 2, 200, 0)
+    assert replace(found, tasks=()) == FilePlan((), 2, 2, 4, 2, 200, pruned_by=(("partition p", 2),))
 
 
 def test_pruned_and_dead_manifests_are_not_opened(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_pruned_and_dead_manifests_are_not_opened(tmp_path: Path) -> None:
     deletes = Manifest(BY_P, [entry(data("/c", "y"), 2)], ManifestContent.DELETES)
     table = metadata(tmp_path, other, dead, deletes, missing=[0, 1, 2])
     found = plan(table, Compare("p", Op.EQ, "y"))
-    assert replace(found, tasks=()) == FilePlan((), 1, 0, 1, 0, 0, 0)
+    assert replace(found, tasks=()) == FilePlan((), 1, 0, 1, pruned_by=(("partition p", 1),))
     with pytest.raises(BergError, match="is missing") as caught:
         plan(table)
     assert caught.value.code is ErrorCode.NOT_FOUND

@@ -45,8 +45,8 @@ from bergsql.catalog.metadata.values import to_bytes
 from bergsql.engine.table.binding import bind
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FieldSummary, ManifestEntry
 from bergsql.engine.table.manifest_schemas import partition_types
-from bergsql.engine.table.manifest_writing import describe_manifest
-from bergsql.engine.table.manifests import RawEntry
+from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest
+from bergsql.engine.table.manifests import ManifestColumns, cut_manifest
 from bergsql.engine.table.predicate import (
     AlwaysFalse,
     AlwaysTrue,
@@ -320,7 +320,7 @@ def test_files_with_wanted_rows_are_kept(data: st.DataObject, names: list[str]) 
     rows_by_spec = [data.draw(rows_of(names)) for _ in both]
     predicate = data.draw(predicates([*rows_by_spec[0], *rows_by_spec[1]]))
     files: list[list[dict[str, Any]]] = []
-    entries: list[tuple[RawEntry, DataFile]] = []
+    data_files: list[DataFile] = []
     for spec, drawn in zip(both, rows_by_spec, strict=True):
         by_partition: dict[str, list[dict[str, Any]]] = {}
         for row in drawn:
@@ -331,50 +331,51 @@ def test_files_with_wanted_rows_are_kept(data: st.DataObject, names: list[str]) 
                 f"/f{len(files)}", len(rows), 1, partition=partition_of(spec, rows[0]), spec_id=spec.spec_id, **stats
             )
             files.append(rows)
-            entries.append((raw_entry(file), file))
+            data_files.append(file)
     wanted = wanted_files(files, predicate)
     metadata: Any = Metadata(both)
     pruner = Pruner(metadata, SCHEMA, predicate)
-    for i in wanted:
-        assert pruner.keeps_file(entries[i][0], entries[i][1].spec_id), (files[i], entries[i][1])
     for spec in both:
-        own = [i for i, (_, file) in enumerate(entries) if file.spec_id == spec.spec_id]
-        manifest = describe_manifest(
-            "/m",
-            b"",
-            [ManifestEntry(EntryStatus.ADDED, entries[i][1]) for i in own],
-            spec,
-            SCHEMA,
-            snapshot_id=1,
-            sequence_number=1,
-        )
+        own = [i for i, file in enumerate(data_files) if file.spec_id == spec.spec_id]
+        columns = columns_of([data_files[i] for i in own], metadata, SCHEMA)
+        kept = {own[row] for row in pruner.files(columns, range(len(own)))} if own else set()
+        assert wanted.intersection(own) <= kept, [files[i] for i in wanted]
         if wanted.intersection(own):
-            assert pruner.keeps_manifest(manifest), manifest
-        assert len(partition_types(spec, SCHEMA)) == len(manifest.partitions or ())
+            assert pruner.manifests([columns.manifest]), columns.manifest
+        assert len(partition_types(spec, SCHEMA)) == len(columns.manifest.partitions or ())
 
 
-def raw_entry(file: DataFile) -> RawEntry:
-    return RawEntry(
-        1, 1, 1, 1, 0, file.path, file.format, file.partition, file.record_count, file.file_size, None,
-        dict(file.value_counts), dict(file.null_counts), dict(file.nan_counts), dict(file.lower_bounds),
-        dict(file.upper_bounds), None, None, None, None, None, None, None, None,
-    )  # fmt: skip
+def columns_of(files: Sequence[DataFile], metadata: Any, schema: Schema) -> ManifestColumns:
+    """A manifest of files of one spec, as it is read back."""
+    entries = [ManifestEntry(EntryStatus.ADDED, f, 1) for f in files]
+    spec = metadata.spec_by_id(files[0].spec_id if files else 0)
+    data = encode_manifest(entries, spec, schema, 2)
+    manifest = describe_manifest("/m", data, entries, spec, schema, snapshot_id=1, sequence_number=1)
+    return cut_manifest(data, manifest, metadata)
 
 
 # -- what must be pruned, and what must not ----------------------------------------------------------------------------
 
 
-def one_file(partition: tuple[object, ...] = (), **stats: Any) -> RawEntry:
-    return raw_entry(DataFile("/f", 10, 1, partition=partition, **stats))
+def one_file(partition: tuple[object, ...] = (), **stats: Any) -> DataFile:
+    return DataFile("/f", 10, 1, partition=partition, **stats)
 
 
-def keeps(predicate: Predicate, entry: RawEntry, *fields: tuple[str, str]) -> bool:
+def keeps(predicate: Predicate, file: DataFile, *fields: tuple[str, str]) -> bool:
     parts = [
         PartitionField(list(TYPES).index(name) + 1, 1000 + i, f"p{i}", Transform.parse(t))
         for i, (name, t) in enumerate(fields)
     ]
-    metadata: Any = Metadata((PartitionSpec(0, tuple(parts)),))
-    return Pruner(metadata, SCHEMA, predicate).keeps_file(entry, 0)
+    return keeps_file(Metadata((PartitionSpec(0, tuple(parts)),)), SCHEMA, predicate, file)
+
+
+def keeps_file(metadata: Any, schema: Schema, predicate: Predicate, file: DataFile) -> bool:
+    """Whether the file is kept, alone and among others that no test asks for."""
+    pruner = Pruner(metadata, schema, predicate)
+    alone = pruner.files(columns_of([file], metadata, schema), (0,))
+    among = pruner.files(columns_of([file, replace(file, path="/other"), file], metadata, schema), (0, 2))
+    assert list(among) == ([0, 2] if alone else [])
+    return bool(alone)
 
 
 @pytest.mark.parametrize(
@@ -531,7 +532,7 @@ def test_summaries_of_a_manifest() -> None:
     low, high = to_bytes(IntegerType(), 3), to_bytes(IntegerType(), 7)
 
     def kept(predicate: Predicate, *summaries: FieldSummary) -> bool:
-        return Pruner(metadata, SCHEMA, predicate).keeps_manifest(replace(manifest, partitions=summaries or None))
+        return bool(Pruner(metadata, SCHEMA, predicate).manifests([replace(manifest, partitions=summaries or None)]))
 
     assert kept(Compare("i", Op.EQ, 99))
     assert kept(Compare("i", Op.EQ, 5), FieldSummary(False, False, low, high))
@@ -548,10 +549,10 @@ def test_fields_of_structs_and_lists() -> None:
     metadata: Any = Metadata((PartitionSpec(0, ()),))
     low, high = to_bytes(IntegerType(), 3), to_bytes(IntegerType(), 7)
     entry = one_file(value_counts={2: 10}, null_counts={2: 0}, lower_bounds={2: low}, upper_bounds={2: high})
-    assert not Pruner(metadata, schema, Compare("st.x", Op.EQ, 8)).keeps_file(entry, 0)
+    assert not keeps_file(metadata, schema, Compare("st.x", Op.EQ, 8), entry)
     # Where the struct is NULL its field is too, though the writer did not count it.
-    assert Pruner(metadata, schema, IsNull("st.x")).keeps_file(entry, 0)
-    assert Pruner(metadata, schema, IsNull("st")).keeps_file(entry, 0)
+    assert keeps_file(metadata, schema, IsNull("st.x"), entry)
+    assert keeps_file(metadata, schema, IsNull("st"), entry)
 
 
 def test_an_unknown_column_is_named() -> None:

@@ -1,0 +1,173 @@
+"""What the statistics of data files say of a column: facets whose rows are the files of a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bergsql.catalog.errors import BergError
+from bergsql.catalog.metadata.types import (
+    DateType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    TimestampNsType,
+    TimestampType,
+    TimestamptzNsType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+from bergsql.catalog.metadata.values import from_bytes
+from bergsql.engine.table.bound_columns import alike, encoded_bounds, numeric_bounds
+from bergsql.engine.table.facets import Intervals, Rows
+
+if TYPE_CHECKING:
+    from bergsql.engine.table.binding import Term
+    from bergsql.engine.table.datafile import DataFile
+    from bergsql.engine.table.manifests import ManifestColumns
+
+_FLOATS = (FloatType, DoubleType)
+_CODES: Mapping[tuple[type[IcebergType], int], str] = {
+    **{(t, 4): "i" for t in (IntegerType, DateType, LongType)},
+    **{(t, 8): "q" for t in (LongType, TimeType, TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)},
+    (FloatType, 4): "f",
+    (DoubleType, 8): "d",
+}
+"""How numbers of a type are laid out, by the length of the bound (a long may have been an int)."""
+_RECORDS, _LOWER, _UPPER = 103, 125, 128
+_COUNTS = (109, 110, 137)
+"""Ids of a manifest's fields: of the counts of values, NULLs and NaNs."""
+
+
+class Flags(NamedTuple):
+    """Whether there may be NULLs, values that are neither NULL nor NaN, and NaNs."""
+
+    nulls: bool
+    values: bool
+    nans: bool
+
+
+def flags(
+    kind: IcebergType, nested: bool, records: int, total: int | None, null_count: int | None, nan_count: int | None
+) -> Flags:
+    """What the counts of a file say of a column; None: not counted."""
+    if not isinstance(kind, _FLOATS):
+        nan_count = 0
+    if total == 0 and records:  # a writer that did not count
+        total = null_count = nan_count = None
+    if total is not None and total == null_count:
+        return Flags(nulls=True, values=False, nans=False)
+    values = total is None or null_count is None or nan_count is None or null_count + nan_count < total
+    # Where a struct is NULL, some writers do not count the NULLs of its fields.
+    return Flags(null_count != 0 or nested, values, nan_count != 0)
+
+
+def bound(kind: IcebergType, data: bytes | None) -> Any:
+    """A bound, or None when it is absent, damaged or NaN."""
+    if data is None:
+        return None
+    try:
+        value = from_bytes(kind, data)
+    except BergError:
+        return None
+    return None if value != value else value
+
+
+class Span(NamedTuple):
+    """What a file holds in one column: values from ``lower`` to ``upper`` (None: not known), NULLs, NaNs."""
+
+    lower: Any
+    upper: Any
+    nulls: bool
+    values: bool
+    nans: bool
+
+
+def span(file: DataFile, field: NestedField, nested: bool) -> Span:
+    """What the statistics of one file say of a column; ``nested``: it is inside of a struct."""
+    number, kind = field.field_id, field.type
+    counts = (file.value_counts.get(number), file.null_counts.get(number), file.nan_counts.get(number))
+    lower = upper = None
+    if not isinstance(kind, UUIDType):  # see source_interval
+        lower, upper = bound(kind, file.lower_bounds.get(number)), bound(kind, file.upper_bounds.get(number))
+    return Span(lower, upper, *flags(kind, nested, file.record_count, *counts))
+
+
+def column_facets(file: DataFile, term: Term) -> tuple[Intervals, ...]:
+    """What the statistics of one file say of the term's field: a single row."""
+    known = span(file, term.field, term.nested)
+    return (Intervals((known.lower,), (known.upper,), known.nulls, known.values, known.nans),)
+
+
+class ColumnIntervals(Intervals):
+    """What the statistics of a manifest's files say of a column; decoded only when a test asks for it."""
+
+    def __init__(self, columns: ManifestColumns, field: NestedField, nested: bool) -> None:
+        self._columns = columns
+        self._field = field
+        self._nested = nested
+        self._lower: Sequence[Any] | None = None
+        self._upper: Sequence[Any] | None = None
+        self._known: dict[tuple[bytes, ...], Flags] = {}
+
+    def lower(self) -> Sequence[Any]:
+        if self._lower is None:
+            self._lower = _bounds(self._columns, _LOWER, self._field)
+        return self._lower
+
+    def upper(self) -> Sequence[Any]:
+        if self._upper is None:
+            self._upper = _bounds(self._columns, _UPPER, self._field)
+        return self._upper
+
+    def with_nulls(self, rows: Rows) -> Rows:
+        return self._flagged(0, rows)
+
+    def with_values(self, rows: Rows) -> Rows:
+        return self._flagged(1, rows)
+
+    def with_nans(self, rows: Rows) -> Rows:
+        return self._flagged(2, rows) if isinstance(self._field.type, _FLOATS) else ()
+
+    def _flagged(self, flag: int, rows: Rows) -> Rows:
+        if not rows:
+            return rows
+        found = [self._columns.column(i) for i in (_RECORDS, *_COUNTS)]
+        if all(c is None or c.same for c in found):
+            return rows if self._judged(tuple(b"" if c is None else c.raw for c in found))[flag] else ()
+        encoded = zip(*([b""] * len(rows) if c is None else c.take(rows) for c in found), strict=True)
+        return [i for i, raws in zip(rows, encoded, strict=True) if self._judged(raws)[flag]]
+
+    def _judged(self, raws: tuple[bytes, ...]) -> Flags:
+        records, *maps = raws
+        key = (b"0" if records == b"\0" else b"", *maps)
+        known = self._known.get(key)
+        if known is None:
+            number = self._field.field_id
+            counts = [self._columns.count_in(i, m, number) for i, m in zip(_COUNTS, maps, strict=True)]
+            known = flags(self._field.type, self._nested, records != b"\0", *counts)
+            self._known[key] = known
+        return known
+
+
+def _bounds(columns: ManifestColumns, which: int, field: NestedField) -> Sequence[Any]:
+    """The lower or upper bounds of a column in every file."""
+    number, kind = field.field_id, field.type
+    column = columns.column(which)
+    if column is None or isinstance(kind, UUIDType):
+        return [None] * columns.count
+    shape = alike(column)
+    if shape is not None:
+        tag = columns.tag(which)
+        numbers = numeric_bounds(column, shape, tag, number, lambda length: _CODES.get((type(kind), length)))
+        if numbers is not None:
+            return [None if v != v else v for v in numbers] if isinstance(kind, _FLOATS) else numbers
+        found = encoded_bounds(column, shape, tag, number)
+    if shape is None or found is None:
+        found = [None if m is None else m.get(number) for m in columns.field(which)]
+    known = {data: bound(kind, data) for data in set(found)}
+    return [known[data] for data in found]
