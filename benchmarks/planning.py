@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -126,3 +127,91 @@ def data_file(root: Path, m: int, f: int, n: int):  # type: ignore[no-untyped-de
         split_offsets=(4,),
         sort_order_id=0,
     )
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+FILTERS = {"id range": "id BETWEEN", "one day": "ts =", "none": ""}
+
+
+def measure(what: str, condition: str, table: Path) -> dict[str, float]:
+    """Plan in this process, which has done nothing before: seconds of CPU, MiB at the peak, files kept."""
+    plan = {"pyiceberg": pyiceberg, "bergsql": ours}[what](table, condition)
+    start = time.process_time()
+    kept = plan()
+    cold = time.process_time() - start
+    start = time.process_time()
+    plan()
+    again = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"cold": cold, "again": again, "process": start, "peak": peak, "kept": kept}
+
+
+def ours(table: Path, condition: str) -> Callable[[], int]:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.storage.local import LocalStorage
+    from bergsql.engine.table.planning import plan_files
+    from bergsql.engine.table.predicate import Compare, Op, Predicate, all_of
+    from bergsql.engine.table.read_point import current
+
+    name = str(table / "metadata" / "v1.metadata.json")
+    low, high = bounds(condition, table)
+    column = "ts" if condition == "one day" else "id"
+    predicate: Predicate = all_of(Compare(column, Op.GE, low), Compare(column, Op.LE, high))
+    storage = LocalStorage()
+
+    def plan() -> int:
+        metadata = TableMetadata.parse(storage.read(name), name)
+        found = plan_files(metadata, current(metadata), None if condition == "none" else predicate, storage)
+        return found.files_kept
+
+    return plan
+
+
+def pyiceberg(table: Path, condition: str) -> Callable[[], int]:
+    from pyiceberg.table import StaticTable
+
+    low, high = bounds(condition, table)
+    if condition == "one day":
+        from datetime import UTC, datetime
+
+        stamps = (datetime.fromtimestamp(x // 10**6, UTC).replace(tzinfo=None).isoformat() for x in (low, high))
+        filter_ = "ts >= '{}' AND ts <= '{}'".format(*stamps)
+    else:
+        filter_ = f"id >= {low} AND id <= {high}" if condition == "id range" else "True"
+
+    def plan() -> int:
+        opened = StaticTable.from_metadata(str(table / "metadata" / "v1.metadata.json"))
+        return len(list(opened.scan(row_filter=filter_).plan_files()))
+
+    return plan
+
+
+def bounds(condition: str, table: Path) -> tuple[int, int]:
+    """What the column is between: in the middle of the table."""
+    manifests = sum(1 for _ in (table / "metadata").glob("*-m0.avro"))
+    if condition == "one day":
+        day = FIRST_DAY + manifests // 2
+        return day * DAY, (day + 1) * DAY - 1_000_000
+    low = manifests // 2 * 100 * ROWS_A_FILE
+    return low, low + 10 * ROWS_A_FILE - 1
+
+
+def report(table: Path, files: int, with_pyiceberg: bool) -> None:
+    print(f"{files:,} files: CPU seconds of the least of {RUNS} processes each")
+    print(f"{'':<12} {'filter':<10} {'cold':>7} {'again':>7} {'MiB':>5} {'kept':>8}")
+    for what in ("bergsql", "pyiceberg") if with_pyiceberg else ("bergsql",):
+        for condition in FILTERS:
+            runs = [run(what, condition, table) for _ in range(RUNS)]
+            cold, again, peak = (min(r[k] for r in runs) for k in ("cold", "again", "peak"))
+            print(f"{what:<12} {condition:<10} {cold:7.3f} {again:7.3f} {peak:5.0f} {runs[0]['kept']:8,.0f}")
+
+
+def run(what: str, condition: str, table: Path) -> dict[str, float]:
+    command = [sys.executable, __file__, "--in-process", what, condition, str(table)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return found
+
+
+if __name__ == "__main__":
+    main()
