@@ -109,7 +109,7 @@ _VALUES: dict[str, Callable[[Any, Any], object]] = {
 }
 
 
-def _split_offsets(raw: RawEntry) -> list[int] | None:
+def _split_offsets(raw: RawEntry) -> tuple[int, ...] | None:
     """The offsets, unless they cannot be right; Iceberg then shows none."""
     offsets = raw.split_offsets
     return offsets if offsets and offsets[-1] < raw.file_size else None
