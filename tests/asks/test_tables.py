@@ -50,3 +50,17 @@ def test_29_a_procedure_is_refused_by_name_in_flink_too(berg: Berg) -> None:
     assert len(answer.errors) == 1
     assert answer.errors[0].message.startswith("CALL")
     assert (answer.errors[0].line, answer.errors[0].column) == (1, 1)
+
+
+@pytest.mark.parametrize("dialect", ["flink", "spark"])
+@pytest.mark.parametrize("name", ["history", "snapshots", "files", "refs"])
+def test_54_metadata_tables_by_dot_and_dollar(name: str, dialect: str, berg: Berg) -> None:
+    insert = "INSERT INTO c.db.t VALUES (1, 'x', 2.5)"
+    written = [f"c.db.t.{name}", f"c.db.`t${name}`", f"c.db.t.{name.upper()}", f"`c`.`db`.`t`.`{name}`"]
+    answers = [last(berg, MADE, insert, f"SELECT * FROM {written[0]}", dialect=dialect).json_rows()]
+    queries = [f"SELECT * FROM {w}" for w in written[1:]]
+    for answer in berg.answers([CATALOG, *queries], "--dialect", dialect, *JSON)[1:]:
+        assert not answer.errors, answer.errors[0]
+        answers.append(answer.json_rows())
+    assert len(answers[0]) == 1
+    assert all(rows == answers[0] for rows in answers)

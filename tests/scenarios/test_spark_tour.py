@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,8 +49,18 @@ def check_rows(steps: Sequence[Step], data: list[str]) -> None:
         rows = [list(json.loads(line).values()) for line in data[start : start + count]]
         start += count
         if not later and not listing:
-            assert as_multiset(rows) == as_multiset(wanted), f"[{number}] {step.sql}"
+            assert without_chance(step, rows) == without_chance(step, wanted), f"[{number}] {step.sql}"
     assert data[start:] == []
+
+
+PARTITIONS = re.compile(r"select \* from \S+\.partitions;?$")
+VARYING = (4, 9, 10)
+"""The columns of ``partitions`` that differ by run: size of files, time, id of a snapshot."""
+
+
+def without_chance(step: Step, rows: list[list[object]]) -> list[str]:
+    varying = VARYING if PARTITIONS.match(step.sql) else ()
+    return as_multiset([cell for n, cell in enumerate(row) if n not in varying] for row in rows)
 
 
 @pytest.mark.parametrize("way", WAYS)

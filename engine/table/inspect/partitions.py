@@ -58,7 +58,7 @@ class _Partition:
     last_updated_snapshot_id: int | None = None
 
     def add(self, file: DataFile) -> None:
-        self.spec_id = file.spec_id
+        self.spec_id = max(self.spec_id, file.spec_id)  # specs may share a partition; Iceberg shows any of them
         if file.content == FileContent.DATA:
             self.record_count += file.record_count
             self.file_count += 1
