@@ -165,7 +165,10 @@ def _refuse_part(session: Session, name: Name) -> None:
         from bergsql.engine.plan.metadata_tables import only_read
 
         raise only_read(part, name.span)
-    raise not_supported(f"'{part.suffix}' of a table in this statement", name.span)
+    if part.reference is not None and not part.reference.casefold().startswith("branch_"):
+        message = f"'{part.reference}' is a state of {'.'.join(part.parts)} that was: it is only read."
+        raise BergError(ErrorCode.INVALID, message, span=name.span)
+    raise not_supported(f"'{part.reference}' of a table in this statement", name.span)
 
 
 def connector_of(definition: CreateTable) -> str:

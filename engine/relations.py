@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.relations import IcebergRelation, Relation, ViewRelation
     from bergsql.engine.session import Session
     from bergsql.engine.sql.functions.model import Special
-
-_REFERENCE_PREFIXES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
 
 
 class SessionRelations:
@@ -49,7 +48,7 @@ class SessionRelations:
         return constants(self._session, [sql])[0]
 
     def resolve(self, parts: tuple[str, ...], span: Span | None) -> Relation:
-        """The table that ``parts`` name; a last part such as ``snapshots`` or ``branch_b`` is kept as its suffix.
+        """The table that ``parts`` name; a last part such as ``snapshots`` is kept as its suffix, ``branch_b`` is read.
 
         :raises BergError: NOT_FOUND at ``span``.
         """
@@ -126,18 +125,44 @@ class SessionRelations:
         return sql_call(function.name, function.statement, SessionRelations(inside, self._reading))
 
     def part_of_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
-        """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it."""
+        """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it.
+
+        :raises BergError: NOT_FOUND at ``span`` for a branch, tag or snapshot that the table does not have.
+        """
         from bergsql.engine.names import table_name
         from bergsql.engine.plan.relations import IcebergRelation, is_metadata_table
+        from bergsql.engine.plan.time_travel import is_reference, reference_point
 
         base, dollar, suffix = parts[-1].rpartition("$")
         if dollar and is_metadata_table(suffix):
             shorter = (*parts[:-1], base)
-        elif len(parts) > 1 and (is_metadata_table(parts[-1]) or parts[-1].casefold().startswith(_REFERENCE_PREFIXES)):
+        elif len(parts) > 1 and (is_metadata_table(parts[-1]) or is_reference(parts[-1])):
             shorter, suffix = parts[:-1], parts[-1]
         else:
             return None
         name = table_name(self._session, shorter, span)
         if not name.catalog.table_exists(name.ident):
             return None
-        return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage(), suffix)
+        table, storage = name.catalog.load_table(name.ident), name.catalog.storage()
+        if is_metadata_table(suffix):
+            return IcebergRelation(name.parts, table, storage, suffix)
+        try:
+            point = reference_point(table.metadata, suffix, self.time_zone)
+        except BergError as error:
+            raise error.at(span) from None
+        return IcebergRelation(name.parts, table, storage, point=point, reference=suffix)
+
+    def evaluate(self, sql: str, variables: Mapping[str, object]) -> object:
+        """The value of an expression in DuckDB's SQL, with ``variables`` set."""
+        from bergsql.engine.duck import duckdb
+        from bergsql.engine.plan.duck_errors import from_duckdb_error
+        from bergsql.engine.plan.query import QueryPlan
+
+        duck = self._session.duck
+        try:
+            cursor = duck.execute(f"SELECT {sql}", variables)
+        except duckdb.Error as error:
+            raise from_duckdb_error(error, QueryPlan("", (), (), variables)) from error
+        value: object = cursor.fetchall()[0][0]
+        duck.done(cursor)
+        return value

@@ -157,6 +157,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _setting("shell.timing", "bool", "false", "Whether the time that each statement took is told, as by --timing."),
     _setting(
+        "connector.iceberg.limit",
+        "int",
+        None,
+        "How many rows of each Iceberg table a query reads at most; the read option `limit` goes before.",
+        flavour="flink",
+    ),
+    _setting(
         "engine.memory-limit",
         "memory",
         None,

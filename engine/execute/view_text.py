@@ -44,7 +44,7 @@ def full_text(session: Session, query: Query, relations: SessionRelations, *, la
                 hint="CREATE TEMPORARY VIEW may read temporary views.",
             )
         relation = relations.resolve(parts, span)
-        suffix = getattr(relation, "suffix", None)
+        suffix = getattr(relation, "suffix", None) or getattr(relation, "reference", None)
         full = (*relation.parts, suffix) if suffix else relation.parts
         places.append((span, ".".join(map(quote, full))))
     text = query.text

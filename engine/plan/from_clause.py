@@ -10,9 +10,8 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.bound import Origin, images_of
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
-from bergsql.engine.plan.hints import check_read_hints
 from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
-from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation, is_metadata_table
+from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
@@ -138,17 +137,31 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         cte = ctes[scope.fold(parts[0])]
         for hint in planner.take_hints(span):
             raise BergError(ErrorCode.OPTION, f"'{parts[0]}' is a query of WITH: it has no options.", span=hint.span)
+        if node.args.get("version") is not None:
+            raise BergError(ErrorCode.INVALID, f"'{parts[0]}' is a query of WITH: it has no versions.", span=span)
         return derive(
             identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
         )
     relation = planner.relations.resolve(tuple(parts), span)
     if isinstance(relation, ViewRelation):
         return _bind_view(node, relation, scope, planner)
-    check_read_hints(planner.take_hints(span), relation, planner.relations)
-    version = node.args.get("version")
-    if version is not None:
-        raise not_supported("Time travel", span_of(version) or span, "The current snapshot can be read.")
-    return _bind_relation_of(relation, alias, names, scope, planner, span, parts[-1])
+    hints, version = planner.take_hints(span), node.args.get("version")
+    if isinstance(relation, ConnectorRelation):
+        from bergsql.engine.plan.hints import check_enabled
+
+        check_enabled([option for hint in hints for option in hint.options], planner.relations)
+        if version is not None:
+            place = span_of(version) or span
+            raise not_supported(f"AS OF behind {'.'.join(relation.parts)}, a table of a connector,", place)
+        return _bind_connector(relation, alias, names, scope, planner, span)
+    limit = None
+    if hints or version is not None or planner.relations.setting("connector.iceberg.limit") is not None:
+        from bergsql.engine.plan.read_options import read_options
+        from bergsql.engine.plan.time_travel import travelled
+
+        asked = read_options(hints, planner.relations)
+        relation, limit = travelled(relation, version, asked, planner, span), asked.limit
+    return _bind_relation_of(relation, alias, names, scope, planner, span, limit, parts[-1])
 
 
 def _bind_view(node: exp.Table, view: ViewRelation, scope: Scope, planner: Planner) -> str:
@@ -184,46 +197,31 @@ def _dotted(node: exp.Expr) -> list[exp.Expr]:
 
 
 def _bind_relation_of(
-    relation: IcebergRelation | ConnectorRelation,
+    relation: IcebergRelation,
     alias: str | None,
     names: list[exp.Expr],
     scope: Scope,
     planner: Planner,
     span: Span | None,
+    limit: int | None,
     written: str,
 ) -> str:
-    if isinstance(relation, ConnectorRelation):
-        from bergsql.engine.connector_names import unread
-
-        planner.unreadable.append(
-            unread(
-                f"Reading {'.'.join(relation.parts)}, a table of connector '{relation.connector}',",
-                relation.connector,
-                span,
-            )
-        )
-        return _bind_connector(relation, alias, names, scope, planner, span)
     if relation.suffix is not None:
-        if is_metadata_table(relation.suffix):
-            return _bind_metadata_table(relation, alias, names, scope, planner, span, written)
-        raise not_supported(_suffix_form(relation.suffix), span)
+        return _bind_metadata_table(relation, alias, names, scope, planner, span, written)
     number = planner.slot(relation)
     columns = [
         OutputColumn(f.name, from_iceberg(f.type), not f.required, Origin(number, (f.name,)))
-        for f in relation.table.metadata.schema.fields
+        for f in relation.schema.fields
     ]
     scope.slots.add(number)
-    return derive(
-        planner.slots[number].mark,
-        columns,
-        alias or relation.parts[-1],
-        (alias,) if alias else relation.parts,
-        names,
-        scope,
-        planner,
-        span,
-        is_table=True,
-    )
+    sql = planner.slots[number].mark
+    if limit is not None:
+        planner.slots[number].sampled = True
+        sql = f"(SELECT * FROM {sql} LIMIT {limit})"
+    answers_to = (alias,) if alias else relation.parts
+    if relation.reference is not None and alias is None:
+        answers_to = (*relation.parts, relation.reference)
+    return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span, is_table=True)
 
 
 def _bind_metadata_table(
@@ -252,19 +250,15 @@ def _bind_connector(
     planner: Planner,
     span: Span | None,
 ) -> str:
+    from bergsql.engine.connector_names import unread
     from bergsql.engine.plan.connectors import connector_columns
 
+    what = f"Reading {'.'.join(relation.parts)}, a table of connector '{relation.connector}',"
+    planner.unreadable.append(unread(what, relation.connector, span))
     columns = connector_columns(relation, planner)
     sql = f"(SELECT {', '.join('NULL' for _ in columns)})"  # which never runs
     answers_to = (alias,) if alias else relation.parts
     return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
-
-
-def _suffix_form(suffix: str) -> str:
-    for prefix, what in (("branch_", "The branch"), ("tag_", "The tag"), ("snapshot_id_", "The snapshot")):
-        if suffix.casefold().startswith(prefix):
-            return f"{what} '{suffix[len(prefix) :]}'"
-    return f"'{suffix}' of a table"
 
 
 def derive(

@@ -1,26 +1,16 @@
-"""``/*+ OPTIONS(…) */`` behind a table that is read or written."""
+"""``/*+ OPTIONS(…) */`` behind a table that is written, and what hints behind any table have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
-from bergsql.engine.plan.relations import ConnectorRelation
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
-    from bergsql.engine.plan.relations import Relation, Relations
-    from bergsql.engine.sql.statements import Option, TableHint
-
-READ_OPTIONS = (
-    "snapshot-id as-of-timestamp case-sensitive starting-strategy start-snapshot-timestamp start-snapshot-id "
-    "end-snapshot-id branch tag start-tag end-tag split-size split-lookback split-file-open-cost streaming "
-    "monitor-interval include-column-stats max-planning-snapshot-count limit max-allowed-planning-failures "
-    "watermark-column watermark-column-time-unit"
-).split()
-"""Flink's read options of an Iceberg table."""
-
+    from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.sql.statements import Option
 
 WRITE_OPTIONS = (
     "write-format target-file-size-bytes upsert-enabled overwrite-enabled distribution-mode compression-codec "
@@ -33,32 +23,13 @@ ENABLED = "table.dynamic-table-options.enabled"
 """The setting that allows hints."""
 
 
-def check_read_hints(hints: Iterable[TableHint], relation: Relation, relations: Relations) -> None:
-    """Refuse what a hint behind a table that is read asks for: known options come later, others are unknown.
-
-    ``'streaming' = 'false'`` says what holds anyway.
-    """
-    for hint in hints:
-        _check_enabled(hint.options, relations)
-        if isinstance(relation, ConnectorRelation):
-            continue  # its options are the connector's
-        _refuse_unknown(hint.options, READ_OPTIONS, "a read option of an Iceberg table")
-        for option in hint.options:
-            if option.key != "streaming":
-                raise not_supported(f"The read option '{option.key}'", option.span)
-            if option.value.lower() == "true":
-                raise not_supported("A streaming SELECT", option.span, "Without the hint the table is read once.")
-            if option.value.lower() != "false":
-                raise BergError(ErrorCode.OPTION, "'streaming' is 'true' or 'false'.", span=option.span)
-
-
 def write_properties(options: Sequence[Option], metadata: TableMetadata, relations: Relations) -> dict[str, str]:
     """What a hint behind the target of an INSERT asks for, as properties that go before the table's own.
 
     :raises BergError: at the option, for one that is unknown, comes later or has a wrong value.
     """
-    _check_enabled(options, relations)
-    _refuse_unknown(options, WRITE_OPTIONS, "a write option of an Iceberg table")
+    check_enabled(options, relations)
+    refuse_unknown(options, WRITE_OPTIONS, "a write option of an Iceberg table")
     given = {o.key: o.value for o in options}
     file_format = given.get("write-format", metadata.properties.get("write.format.default", "parquet")).lower()
     found: dict[str, str] = {}
@@ -96,7 +67,8 @@ def _check_property(option: Option, key: str, properties: Mapping[str, str], loc
         raise BergError(error.code, message, span=option.span, hint=error.hint) from None
 
 
-def _check_enabled(options: Sequence[Option], relations: Relations) -> None:
+def check_enabled(options: Sequence[Option], relations: Relations) -> None:
+    """Refuse OPTIONS where the session has them switched off."""
     if options and relations.setting(ENABLED) == "false":
         raise BergError(
             ErrorCode.OPTION,
@@ -106,7 +78,8 @@ def _check_enabled(options: Sequence[Option], relations: Relations) -> None:
         )
 
 
-def _refuse_unknown(options: Sequence[Option], known: Sequence[str], what: str) -> None:
+def refuse_unknown(options: Sequence[Option], known: Sequence[str], what: str) -> None:
+    """Refuse a key that is not among ``known``, which are ``what``; the nearest is the hint."""
     for option in options:
         if option.key not in known:
             raise BergError(

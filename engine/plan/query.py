@@ -66,6 +66,16 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
     """
     planner = Planner(relations, query.hints)
     bound = _bound(query, planner)
+    sql, scans = ready(bound.sql, planner)
+    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
+    return QueryPlan(sql, _shown(bound), tuple(scans), variables, query)
+
+
+def ready(sql: str, planner: Planner) -> tuple[str, list[PlannedScan]]:
+    """SQL of ``planner`` with its scans in their places, and those.
+
+    :raises BergError: where a scan cannot be read.
+    """
     if planner.unreadable:
         raise planner.unreadable[0]
     if planner.equal:
@@ -73,9 +83,7 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
 
         spread(planner)
     scans = [_planned(n, slot) for n, slot in enumerate(planner.slots)]
-    sql = _fill(bound.sql, planner.slots, scans)
-    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
-    return QueryPlan(sql, _shown(bound), tuple(scans), variables, query)
+    return _fill(sql, planner.slots, scans), scans
 
 
 def query_columns(query: Query, relations: Relations) -> tuple[PlannedColumn, ...]:
@@ -134,11 +142,12 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
     scan = build_scan(
         relation.table,
         relation.storage,
+        point=relation.point,
         predicate=None if isinstance(predicate, AlwaysTrue) else predicate,
         columns=frozenset(slot.columns),
         name_prefix=f"s{number}",
     )
-    snapshot = relation.table.metadata.current_snapshot()
+    snapshot = relation.point.snapshot if relation.point else relation.table.metadata.current_snapshot()
     return PlannedScan(
         ".".join(relation.parts),
         tuple(f.name for f in scan.fields),
@@ -156,8 +165,10 @@ def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
 
     relation = slot.relation
     name, columns = name_of(relation), frozenset(slot.columns)
-    scan = metadata_scan(name, relation.table, relation.storage, columns=columns, name_prefix=f"s{number}")
-    snapshot = relation.table.metadata.current_snapshot()
+    scan = metadata_scan(
+        name, relation.table, relation.storage, point=relation.point, columns=columns, name_prefix=f"s{number}"
+    )
+    snapshot = relation.point.snapshot if relation.point else relation.table.metadata.current_snapshot()
     return PlannedScan(
         ".".join((*relation.parts, name)),
         tuple(f.name for f in scan.fields),

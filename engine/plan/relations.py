@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bergsql.catalog.errors import Span
@@ -9,9 +10,11 @@ from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.sql.functions.model import Special
     from bergsql.engine.sql.statements import ColumnDef, Query
+    from bergsql.engine.table.read_point import ReadPoint
 
 
 METADATA_TABLES = frozenset(
@@ -27,13 +30,22 @@ def is_metadata_table(suffix: str) -> bool:
 
 
 class IcebergRelation(NamedTuple):
-    """An Iceberg table, or with ``suffix`` one of its metadata tables (``snapshots``) or references (``branch_b``)."""
+    """An Iceberg table, or with ``suffix`` one of its metadata tables (``snapshots``)."""
 
     parts: tuple[str, ...]
     """The full name: catalog, namespace parts, table."""
     table: LoadedTable
     storage: Storage
     suffix: str | None = None
+    point: ReadPoint | None = None
+    """The state that is read; None: the current one."""
+    reference: str | None = None
+    """The last part of the name, where that asked for the state: ``branch_b``."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that it is read with."""
+        return self.point.schema if self.point is not None else self.table.metadata.schema
 
 
 class ConnectorRelation(NamedTuple):
@@ -90,4 +102,10 @@ class Relations(Protocol):
         """What the name stands for.
 
         :raises BergError: NOT_FOUND at ``span``.
+        """
+
+    def evaluate(self, sql: str, variables: Mapping[str, object]) -> object:
+        """The value of an expression in DuckDB's SQL, with ``variables`` set.
+
+        :raises BergError: when it fails.
         """

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled
 from bergsql.engine.table.delete_index import DeleteIndex
 from bergsql.engine.table.manifests import read_columns, read_manifest_list
+from bergsql.engine.table.read_point import ancestors
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
+    from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.predicate import Predicate
@@ -49,7 +51,10 @@ class FilePlan:
 
 
 def plan_files(metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage) -> FilePlan:
-    """The files at ``point`` that may hold rows of ``predicate`` (None: all), whose columns are of its schema."""
+    """The files at ``point`` that may hold rows of ``predicate`` (None: all), whose columns are of its schema.
+
+    Of a point with ``appended`` they are those that these snapshots added.
+    """
     if point.snapshot is None:
         return FilePlan()
     with _without_collector():
@@ -65,15 +70,15 @@ class _Planning:
         assert point.snapshot is not None
         self._metadata = metadata
         self._storage = storage
-        self._appended: frozenset[int] | None = getattr(point, "appended", None)
+        self._appended = point.appended
         self._pruner = _pruner(metadata, point.schema, predicate)
-        self._manifests = read_manifest_list(storage, point.snapshot, metadata)
+        self._manifests = _manifests(metadata, point, point.snapshot, storage)
         self._files_total = 0
 
     def plan(self) -> FilePlan:
         data = [m for m in self._manifests if m.content == ManifestContent.DATA and m.has_live_files]
         if self._appended is not None:
-            data = [m for m in data if m.added_snapshot_id in self._appended and m.added_files_count != 0]
+            data = [m for m in data if m.added_files_count != 0]
         kept = data if self._pruner is None else self._pruner.manifests(data)
         found = self._data_entries(data, kept)
         deletes = DeleteIndex(self._delete_entries(found) if found else (), self._metadata)
@@ -131,6 +136,24 @@ _DATA_FILE = attrgetter("data_file")
 
 def _age(entry: ManifestEntry) -> int:
     return entry.sequence_number or 0
+
+
+def _manifests(
+    metadata: TableMetadata, point: ReadPoint, snapshot: Snapshot, storage: Storage
+) -> tuple[ManifestFile, ...]:
+    """The manifests at ``point``; of one with ``appended`` those of data that these snapshots wrote.
+
+    Each is asked for its own: a later ``replace`` may have rewritten its files.
+    """
+    if point.appended is None:
+        return read_manifest_list(storage, snapshot, metadata)
+    found: dict[str, ManifestFile] = {}
+    for appending in ancestors(metadata, snapshot):
+        if appending.snapshot_id in point.appended:
+            for manifest in read_manifest_list(storage, appending, metadata):
+                if manifest.added_snapshot_id == appending.snapshot_id and manifest.content == ManifestContent.DATA:
+                    found.setdefault(manifest.path, manifest)
+    return tuple(found.values())
 
 
 def _pruner(metadata: TableMetadata, schema: Schema, predicate: Predicate | None) -> Pruner | None:

@@ -61,6 +61,13 @@ class Tables:
             )
         return found
 
+    def evaluate(self, sql: str, variables: Mapping[str, object]) -> object:
+        with connection(self.time_zone) as duck:
+            for name, value in variables.items():
+                duck.execute(f"SET VARIABLE {name} = ?", [value])
+            value: object = duck.execute(f"SELECT {sql}").fetchall()[0][0]
+            return value
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -131,3 +131,6 @@ AFTER_COMMA = CLAUSES | {")", "]", ","}
 
 
 ARGUMENT_STARTS = frozenset({TokenType.L_PAREN, TokenType.COMMA, TokenType.FARROW})
+
+AS_OF_WORDS = {"VERSION": "VERSION", "SYSTEM_VERSION": "VERSION", "TIMESTAMP": "TIMESTAMP", "SYSTEM_TIME": "TIMESTAMP"}
+"""The words before AS OF, and those of them that sqlglot knows. Spark lets FOR be left out before each."""

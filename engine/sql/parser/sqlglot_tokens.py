@@ -23,6 +23,7 @@ from bergsql.engine.sql.parser.literal_types import LITERAL_TYPES, literal_type,
 from bergsql.engine.sql.parser.query_words import (
     AFTER_COMMA,
     ARGUMENT_STARTS,
+    AS_OF_WORDS,
     BEFORE_COMMA,
     BEFORE_PARENTHESIS,
     CALL,
@@ -215,6 +216,8 @@ class Converter:
         if key == "TRIM":
             return self._next(2).key in ("BOTH", "LEADING", "TRAILING") or self._has_from(index + 2)
         before = self.tokens[index - 1].key if index else ""
+        if key == "OF":  # VERSION AS OF (
+            return before == "AS" and index > 1 and self.tokens[index - 2].key in AS_OF_WORDS
         return before in BEFORE_PARENTHESIS.get(key, ()) or (key == "REPEATABLE" and before == ")")
 
     def _has_from(self, index: int) -> bool:
@@ -260,8 +263,10 @@ class Converter:
         text = token.text
         if kind is None:
             kind = self._by_neighbours(token, following, previous)
-            if key == "SYSTEM_VERSION" and previous is TokenType.FOR:
-                text = "VERSION"
+            if key in AS_OF_WORDS and (
+                previous is TokenType.FOR or (previous in ENDS_OPERAND and self._next(2).key == "OF")
+            ):
+                text = AS_OF_WORDS[key]
             elif key in NEVER_BARE:
                 text = CALL + text
         elif previous is TokenType.ALIAS and kind not in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):

@@ -1,0 +1,95 @@
+"""The read options of an Iceberg table, as a hint behind its name gives them. The names are Flink's and Spark's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.plan.hints import check_enabled, refuse_unknown
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.sql.statements import Option, TableHint
+
+_NUMBER, _FLAG, _NAME = "number", "flag", "name"
+
+STATES = {"snapshot-id": _NUMBER, "as-of-timestamp": _NUMBER, "branch": _NAME, "tag": _NAME}
+"""Options that say which state of the table is read."""
+INCREMENTS = {"start-snapshot-id": _NUMBER, "end-snapshot-id": _NUMBER, "start-tag": _NAME, "end-tag": _NAME}
+"""Options that ask for what was appended between two snapshots."""
+_HOW = {
+    "case-sensitive": _FLAG,
+    "split-size": _NUMBER,
+    "split-lookback": _NUMBER,
+    "split-file-open-cost": _NUMBER,
+    "include-column-stats": _FLAG,
+    "max-allowed-planning-failures": _NUMBER,
+    "lookback": _NUMBER,
+    "file-open-cost": _NUMBER,
+    "vectorization-enabled": _FLAG,
+    "batch-size": _NUMBER,
+}
+"""Options of Flink and of Spark that only say how to read. They are checked and have no effect."""
+_STREAMING = (
+    "starting-strategy start-snapshot-timestamp monitor-interval max-planning-snapshot-count watermark-column "
+    "watermark-column-time-unit stream-from-timestamp streaming-max-files-per-micro-batch "
+    "streaming-max-rows-per-micro-batch streaming-skip-overwrite-snapshots streaming-skip-delete-snapshots"
+).split()
+_KINDS = {**STATES, **INCREMENTS, **_HOW, "limit": _NUMBER, "streaming": _FLAG}
+READ_OPTIONS = (*_KINDS, *_STREAMING)
+
+LIMIT = "connector.iceberg.limit"
+"""The setting that stands for the option ``limit`` of every read."""
+
+
+class ReadOptions(NamedTuple):
+    """``states`` and ``increment`` are those of :data:`STATES` and :data:`INCREMENTS` that were given, as written."""
+
+    states: tuple[Option, ...] = ()
+    increment: tuple[Option, ...] = ()
+    limit: int | None = None
+
+
+def read_options(hints: Iterable[TableHint], relations: Relations) -> ReadOptions:
+    """What the hints behind a table ask for.
+
+    :raises BergError: OPTION at the option that is unknown, given twice or of a wrong value; UNSUPPORTED for a
+        streaming read.
+    """
+    options = [option for hint in hints for option in hint.options]
+    check_enabled(options, relations)
+    refuse_unknown(options, READ_OPTIONS, "a read option of an Iceberg table")
+    given: dict[str, Option] = {}
+    for option in options:
+        if option.key in given:
+            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
+        given[option.key] = option
+        if option.key in _STREAMING:
+            raise not_supported(
+                f"The read option '{option.key}'", option.span, "It is of a streaming SELECT; this one reads once."
+            )
+        _check_value(option)
+    streaming = given.get("streaming")
+    if streaming is not None and streaming.value.lower() == "true":
+        raise not_supported("A streaming SELECT", streaming.span, "Without the hint the table is read once.")
+    limit = int(given["limit"].value if "limit" in given else relations.setting(LIMIT) or -1)
+    return ReadOptions(
+        tuple(o for o in options if o.key in STATES),
+        tuple(o for o in options if o.key in INCREMENTS),
+        limit if limit >= 0 else None,
+    )
+
+
+def _check_value(option: Option) -> None:
+    kind, value = _KINDS[option.key], option.value
+    if kind is _FLAG and value.lower() not in ("true", "false"):
+        raise BergError(ErrorCode.OPTION, f"'{option.key}' is 'true' or 'false'.", span=option.span)
+    if kind is _NUMBER and not (re.fullmatch(r"(?a)[+-]?\d{1,19}", value) and -(1 << 63) <= int(value) < 1 << 63):
+        what = "a snapshot's id" if option.key.endswith("snapshot-id") else "a whole number"
+        if option.key == "as-of-timestamp":
+            what = "a time in milliseconds since 1970"
+        raise BergError(ErrorCode.OPTION, f"'{option.key}' takes {what}, not '{value}'.", span=option.span)
+    if kind is _NAME and not value:
+        raise BergError(ErrorCode.OPTION, f"'{option.key}' takes a name.", span=option.span)

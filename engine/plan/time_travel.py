@@ -1,0 +1,238 @@
+"""Which state of a table a query reads: what AS OF, a name such as ``t.branch_b`` and the options of a hint ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.engine.plan.read_options import ReadOptions
+from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import NUMBERS, STAMPS, TEXTS, DataType, Kind
+from bergsql.engine.table import read_point
+from bergsql.engine.table.read_point import ReadPoint
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.plan.bound import Bound
+    from bergsql.engine.plan.context import Context, Planner
+    from bergsql.engine.plan.relations import IcebergRelation
+    from bergsql.engine.sql.statements import Option
+
+_EPOCH = datetime(1970, 1, 1)
+_REFERENCE = re.compile(r"(?is)(?:(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+))\Z")
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def is_reference(name: str) -> bool:
+    """Whether the last part of a table's name asks for a state of it: ``branch_b``, ``tag_t``, ``snapshot_id_1``,
+    ``at_timestamp_1700000000000``."""
+    return _REFERENCE.match(name) is not None
+
+
+def reference_point(metadata: TableMetadata, name: str, zone_name: str) -> ReadPoint:
+    """The state that the last part of a name asks for. Raises NOT_FOUND, without a place."""
+    found = _REFERENCE.match(name)
+    if found is None:
+        raise BergError(ErrorCode.INTERNAL, f"'{name}' names no state of a table.")
+    kind, reference, word, number = found.groups()
+    if kind:
+        return read_point.at_reference(metadata, reference, kind.lower())
+    if word.lower() == "snapshot_id":
+        return read_point.at_snapshot(metadata, int(number))
+    return read_point.as_of(metadata, int(number), shown_in(zone_name))
+
+
+def shown_in(zone_name: str) -> Callable[[int], str]:
+    """What writes a time in milliseconds as the clocks of a zone show it, so that AS OF reads it again."""
+    from bergsql.engine.plan.times import from_utc, zone
+
+    def text(millis: int) -> str:
+        where = zone(zone_name)
+        local = from_utc(_EPOCH + timedelta(milliseconds=millis), where) if where is not None else None
+        return read_point.utc_text(millis) if local is None else local.isoformat(sep=" ", timespec="milliseconds")
+
+    return text
+
+
+# --- one state --------------------------------------------------------------------------------------------------------
+
+
+class _Way(NamedTuple):
+    """One that says which state to read. ``is_branch``: it may be asked for what was appended lately."""
+
+    text: str
+    span: Span | None
+    point: Callable[[], ReadPoint | None]
+    is_branch: bool = False
+
+
+def travelled(
+    relation: IcebergRelation, version: exp.Expr | None, asked: ReadOptions, planner: Planner, span: Span | None
+) -> IcebergRelation:
+    """The table in the state that is asked for; ``span`` is its name.
+
+    :raises BergError: at what asks: OPTION for a wrong option, INVALID where two ask for different states, NOT_FOUND
+        for a state that there is not.
+    """
+    metadata = relation.table.metadata
+    ways: list[_Way] = []
+    if relation.reference is not None:
+        is_branch = relation.reference.lower().startswith("branch_")
+        ways.append(_Way(f"'{relation.reference}'", span, lambda: relation.point, is_branch))
+    if version is not None:
+        place = span_of(version) or span
+        ways.append(_Way(f"{version.name} AS OF", place, lambda: _at_version(version, metadata, planner, place)))
+    for option in asked.states:
+        at = _at_option(option, metadata, planner)
+        ways.append(_Way(f"'{option.key}'", option.span, at, option.key == "branch"))
+    increment = asked.increment[0] if asked.increment else None
+    if increment is not None and relation.suffix is not None:
+        message = f"The metadata table '{relation.suffix}' is read in one state."
+        raise BergError(ErrorCode.INVALID, message, span=increment.span)
+    if increment is not None and not all(way.is_branch for way in ways):
+        ways.append(_Way(f"'{increment.key}'", increment.span, lambda: None))
+    if len(ways) > 1:
+        message = f"{ways[0].text} and {ways[1].text} both say which state of {relation.parts[-1]} to read."
+        raise BergError(ErrorCode.INVALID, message, span=ways[1].span, hint="Leave one of them out.")
+    try:
+        point = ways[0].point() if ways else relation.point
+        if increment is not None:
+            point = _appended(asked.increment, metadata, point)
+    except BergError as error:
+        raise error.at(increment.span if increment is not None else ways[0].span) from None
+    return relation._replace(point=point)
+
+
+def _at_option(option: Option, metadata: TableMetadata, planner: Planner) -> Callable[[], ReadPoint]:
+    value = option.value
+    match option.key:
+        case "snapshot-id":
+            return lambda: read_point.at_snapshot(metadata, int(value))
+        case "as-of-timestamp":
+            return lambda: read_point.as_of(metadata, int(value), shown_in(planner.relations.time_zone))
+    return lambda: read_point.at_reference(metadata, value, option.key)
+
+
+# --- what was appended ------------------------------------------------------------------------------------------------
+
+
+def _appended(options: tuple[Option, ...], metadata: TableMetadata, branch: ReadPoint | None) -> ReadPoint:
+    """What was appended between two snapshots of ``branch`` (None: the table's)."""
+    given = {o.key: o for o in options}
+    ends: list[int | None] = []
+    for word in ("start", "end"):
+        by_id, by_tag = given.get(f"{word}-snapshot-id"), given.get(f"{word}-tag")
+        if by_id is not None and by_tag is not None:
+            message = f"'{by_id.key}' and '{by_tag.key}' both say where to {word}."
+            raise BergError(ErrorCode.INVALID, message, span=by_tag.span, hint="Leave one of them out.")
+        ends.append(_snapshot_id(by_id or by_tag, metadata))
+    start, end = ends
+    if branch is not None:
+        head = branch.snapshot
+        if end is None and head is not None:
+            end = head.snapshot_id
+        elif end is not None and all(s.snapshot_id != end for s in read_point.ancestors(metadata, head)):
+            option = given.get("end-snapshot-id") or given["end-tag"]
+            raise BergError(ErrorCode.INVALID, f"Snapshot {end} is not on the branch that is read.", span=option.span)
+    return read_point.between(metadata, start, end)
+
+
+def _snapshot_id(option: Option | None, metadata: TableMetadata) -> int | None:
+    if option is None:
+        return None
+    if option.key.endswith("-snapshot-id"):
+        return int(option.value)
+    try:
+        snapshot = read_point.at_reference(metadata, option.value, "tag").snapshot
+    except BergError as error:
+        raise error.at(option.span) from None
+    return None if snapshot is None else snapshot.snapshot_id
+
+
+# --- AS OF ------------------------------------------------------------------------------------------------------------
+
+
+def _at_version(version: exp.Expr, metadata: TableMetadata, planner: Planner, span: Span | None) -> ReadPoint:
+    if version.args.get("kind") != "AS OF":
+        message = f"A table is read as of one time, not {version.args.get('kind')} times."
+        raise BergError(ErrorCode.INVALID, message, span=span, hint="FOR SYSTEM_TIME AS OF a time.")
+    if version.name == "TIMESTAMP":
+        millis = _millis(version.expression, planner)
+        return read_point.as_of(metadata, millis, shown_in(planner.relations.time_zone))
+    named = version.expression
+    value = None if isinstance(named, exp.Column) else _constant(named, planner)[0].constant
+    if isinstance(value, int) and not isinstance(value, bool):
+        return read_point.at_snapshot(metadata, value)
+    if not isinstance(value, str):
+        hint = f"Write '{named.name}' in quotes." if isinstance(named, exp.Column) else None
+        message = "VERSION AS OF takes the id of a snapshot, or the name of a branch or tag in quotes."
+        raise BergError(ErrorCode.INVALID, message, span=span_of(named) or span, hint=hint)
+    if re.fullmatch(r"(?a)[+-]?\d+", value) and value not in metadata.refs:
+        return read_point.at_snapshot(metadata, int(value))
+    if value.isdigit() and metadata.snapshot(int(value)) is not None:
+        return read_point.at_snapshot(metadata, int(value))
+    return read_point.at_reference(metadata, value, "snapshot, branch or tag")
+
+
+def _constant(node: exp.Expr, planner: Planner) -> tuple[Bound, Context]:
+    """What stands behind AS OF, bound in a planner of its own: it is no part of the query's SQL.
+
+    :raises BergError: UNSUPPORTED where it names a column.
+    """
+    from bergsql.engine.plan.context import Context
+    from bergsql.engine.plan.context import Planner as OtherPlanner
+    from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.scope import Scope
+
+    own = OtherPlanner(planner.relations)
+    context = Context(own, Scope(own.flavour), "AS OF", aggregates_allowed=False, windows_allowed=False)
+    try:
+        return bind(node, context), context
+    except BergError as error:
+        if error.code is ErrorCode.NOT_FOUND and error.message.startswith("Column "):
+            place = error.span or span_of(node)
+            raise not_supported("AS OF a column", place, "A constant time can be read.") from None
+        raise
+
+
+def _millis(node: exp.Expr, planner: Planner) -> int:
+    """A constant time in milliseconds since 1970, cut down: numbers are seconds, what has no zone is the session's."""
+    bound, context = _constant(node, planner)
+    kind = bound.type.kind
+    if kind in NUMBERS:
+        number = bound.constant if bound.is_constant else _evaluated(bound.sql, context)
+        if number is not None:
+            return int(Decimal(str(number)) * 1000 // 1)
+    elif kind in TEXTS or kind in STAMPS or kind is Kind.DATE:
+        from bergsql.engine.plan.casts import coerce
+
+        instant = coerce(bound, DataType(Kind.TIMESTAMP_LTZ, precision=6), context, node)
+        value = instant.constant
+        if isinstance(value, datetime):
+            return (value - _EPOCH) // timedelta(milliseconds=1)
+        micros = None if value is None else _evaluated(f"epoch_us({instant.sql})", context)
+        if isinstance(micros, int):
+            return micros // 1000
+    elif kind is not Kind.NULL:
+        from bergsql.engine.plan.casts import type_text
+
+        message = f"AS OF takes a time, not {type_text(bound.type, planner.flavour)}."
+        raise BergError(ErrorCode.TYPE, message, span=span_of(node))
+    raise BergError(ErrorCode.INVALID, "This is not a time.", span=span_of(node), hint="'2024-01-31 12:00:00', say.")
+
+
+def _evaluated(sql: str, context: Context) -> object:
+    """The value of SQL in which nothing is left open but the tables of its subqueries."""
+    from bergsql.engine.plan.query import ready
+
+    filled, scans = ready(sql, context.planner)
+    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
+    return context.planner.relations.evaluate(filled, variables)
