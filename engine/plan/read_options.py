@@ -66,14 +66,16 @@ def read_options(hints: Iterable[TableHint], relations: Relations) -> ReadOption
         if option.key in given:
             raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
         given[option.key] = option
+        if option.key in _KINDS:
+            _check_value(option)
+    streaming = given.get("streaming")
+    if streaming is not None and streaming.value.lower() == "true":
+        raise not_supported("A streaming SELECT", streaming.span, "Without the hint the table is read once.")
+    for option in options:
         if option.key in _STREAMING:
             raise not_supported(
                 f"The read option '{option.key}'", option.span, "It is of a streaming SELECT; this one reads once."
             )
-        _check_value(option)
-    streaming = given.get("streaming")
-    if streaming is not None and streaming.value.lower() == "true":
-        raise not_supported("A streaming SELECT", streaming.span, "Without the hint the table is read once.")
     limit = int(given["limit"].value if "limit" in given else relations.setting(LIMIT) or -1)
     return ReadOptions(
         tuple(o for o in options if o.key in STATES),
