@@ -42,10 +42,10 @@ class SessionRelations:
     def setting(self, key: str) -> str | None:
         return self._session.setting(key)
 
-    def evaluate(self, sql: str) -> object:
+    def evaluate(self, sql: str, variables: Mapping[str, object] | None = None) -> object:
         from bergsql.engine.execute.constants import constants
 
-        return constants(self._session, [sql])[0]
+        return constants(self._session, [sql], variables=variables)[0]
 
     def resolve(self, parts: tuple[str, ...], span: Span | None) -> Relation:
         """The table that ``parts`` name; a last part such as ``snapshots`` is kept as its suffix, ``branch_b`` is read.
@@ -151,18 +151,3 @@ class SessionRelations:
         except BergError as error:
             raise error.at(span) from None
         return IcebergRelation(name.parts, table, storage, point=point, reference=suffix)
-
-    def evaluate(self, sql: str, variables: Mapping[str, object]) -> object:
-        """The value of an expression in DuckDB's SQL, with ``variables`` set."""
-        from bergsql.engine.duck import duckdb
-        from bergsql.engine.plan.duck_errors import from_duckdb_error
-        from bergsql.engine.plan.query import QueryPlan
-
-        duck = self._session.duck
-        try:
-            cursor = duck.execute(f"SELECT {sql}", variables)
-        except duckdb.Error as error:
-            raise from_duckdb_error(error, QueryPlan("", (), (), variables)) from error
-        value: object = cursor.fetchall()[0][0]
-        duck.done(cursor)
-        return value

@@ -89,8 +89,8 @@ class Relations(Protocol):
 
     def setting(self, key: str) -> str | None: ...
 
-    def evaluate(self, sql: str) -> object:
-        """The value of DuckDB SQL that reads no columns.
+    def evaluate(self, sql: str, variables: Mapping[str, object] | None = None) -> object:
+        """The value of DuckDB SQL that reads no columns, with ``variables`` set for its subqueries.
 
         :raises BergError: when it fails.
         """
@@ -102,10 +102,4 @@ class Relations(Protocol):
         """What the name stands for.
 
         :raises BergError: NOT_FOUND at ``span``.
-        """
-
-    def evaluate(self, sql: str, variables: Mapping[str, object]) -> object:
-        """The value of an expression in DuckDB's SQL, with ``variables`` set.
-
-        :raises BergError: when it fails.
         """

@@ -40,8 +40,10 @@ class Tables:
     def setting(self, key: str) -> str | None:  # noqa: ARG002
         return None
 
-    def evaluate(self, sql: str) -> object:
+    def evaluate(self, sql: str, variables: Mapping[str, object] | None = None) -> object:
         with connection(self.time_zone) as duck:
+            for name, value in (variables or {}).items():
+                duck.execute(f"SET VARIABLE {name} = ?", [value])
             try:
                 return duck.execute(f"SELECT {sql}").fetchall()[0][0]
             except duckdb.Error as error:
@@ -60,13 +62,6 @@ class Tables:
                 hint=did_you_mean(parts[-1], self.relations),
             )
         return found
-
-    def evaluate(self, sql: str, variables: Mapping[str, object]) -> object:
-        with connection(self.time_zone) as duck:
-            for name, value in variables.items():
-                duck.execute(f"SET VARIABLE {name} = ?", [value])
-            value: object = duck.execute(f"SELECT {sql}").fetchall()[0][0]
-            return value
 
 
 @dataclass(frozen=True)
