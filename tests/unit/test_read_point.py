@@ -162,14 +162,14 @@ def test_a_time_before_the_first_snapshot_names_the_oldest() -> None:
 def test_what_was_appended_between(start: int | None, end: int | None, appended: set[int]) -> None:
     metadata = table(APPENDS)
     point = between(metadata, start, end)
-    assert point.appended == appended
+    assert point.appended == frozenset(appended)
     assert point.snapshot is metadata.snapshot(end or 3)
     assert point.schema is NEW
 
 
 def test_a_replace_passes_and_adds_nothing() -> None:
     metadata = table([(1, None, "append"), (2, 1, "replace"), (3, 2, "append")])
-    assert between(metadata, 1).appended == {3}
+    assert between(metadata, 1).appended == frozenset({3})
 
 
 @pytest.mark.parametrize("did", ["overwrite", "delete", None])
@@ -180,13 +180,13 @@ def test_more_than_an_append_is_refused_by_name(did: str | None) -> None:
     message, hint = found(raised)
     assert message.startswith(f"Snapshot 2 is of '{did}'" if did else "Snapshot 2 does not say what it did")
     assert hint == "Read until 1, or from 2 on."
-    assert between(metadata, 2).appended == {3}
-    assert between(metadata, None, 1).appended == {1}
+    assert between(metadata, 2).appended == frozenset({3})
+    assert between(metadata, None, 1).appended == frozenset({1})
 
 
 def test_an_expired_start_is_enough_while_its_child_is_there() -> None:
     metadata = table([(2, 1, "append"), (3, 2, "append")])
-    assert between(metadata, 1).appended == {2, 3}
+    assert between(metadata, 1).appended == frozenset({2, 3})
 
 
 def test_a_start_before_what_was_expired_is_refused() -> None:
