@@ -31,8 +31,8 @@ MAX_DECIMAL_PRECISION = 38
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*(\d+)\s*\]")
-_GEOMETRY = re.compile(r"geometry(?:\(\s*([^,)]*?)\s*\))?")
-_GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*(\w+)\s*)?\))?")
+_GEOMETRY = re.compile(r"geometry(?:\(\s*([^)]*?)\s*\))?", re.IGNORECASE)
+_GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*(\w+)\s*)?\))?", re.IGNORECASE)
 
 _FIELD_KEYS = frozenset({"id", "name", "required", "type", "doc", "initial-default", "write-default"})
 _STRUCT_KEYS = frozenset({"type", "fields"})
@@ -43,7 +43,7 @@ _MAP_KEYS = frozenset({"type", "key-id", "key", "value-id", "value", "value-requ
 def parse_type(json: object) -> IcebergType:
     """The type that ``json`` (a name or an object) describes; CORRUPT when there is no such type."""
     if isinstance(json, str):
-        return PRIMITIVES.get(json) or _parse_parametric(json)
+        return PRIMITIVES.get(json.lower()) or _parse_parametric(json)
     obj = check_kind(json, dict, "A type")
     match obj.get("type"):
         case "struct":

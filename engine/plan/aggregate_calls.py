@@ -11,7 +11,7 @@ from bergsql.engine.plan.arguments import fit_arguments
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import bind_function, call_name, find, name_span, result_type
 from bergsql.engine.plan.comparison import condition
-from bergsql.engine.plan.context import Context, refuse_map
+from bergsql.engine.plan.context import Context, refuse_unordered
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
@@ -58,9 +58,10 @@ def bind_aggregate(
     context.found.aggregate = context.found.aggregate or over is None
     text = _text(function, name, bound, around)
     ready = fit_arguments(function.parameters, name, bound, context, span, plain)
-    if function.name in ("min", "max"):
+    if function.name in ("min", "max") or around.distinct:
+        what = f"{name.upper()}{'(DISTINCT …)' if around.distinct else ''}"
         for argument, place in zip(ready, plain, strict=False):
-            refuse_map(argument.type, context, place, name.upper())
+            refuse_unordered(argument.type, context, place, what)
     if not function.keeps_nulls and ready:
         around.conditions.append(f"{ready[0].sql} IS NOT NULL")
     if context.aggregate_filter and over is None:
@@ -242,7 +243,7 @@ def order_key(node: exp.Expr, context: Context, bound: Bound | None = None) -> t
     first = node.args.get("nulls_first") if isinstance(node, exp.Ordered) else None
     nulls_first = (not descending) if first is None else bool(first)
     bound = bound or bind(inner, context)
-    refuse_map(bound.type, context, inner, "ORDER BY")
+    refuse_unordered(bound.type, context, inner, "ORDER BY")
     tail = f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
     return f"{bound.sql} {tail}", f"{bound.text} {tail}"
 
@@ -257,6 +258,8 @@ def window_sql(node: exp.Expr, context: Context, function: str, arguments: Seque
     inner = replace(context, windows_allowed=False, clause="OVER")
     partition, order, spec = _window_parts(node, context)
     keys = [bind(p, inner) for p in partition]
+    for key, place in zip(keys, partition, strict=True):
+        refuse_unordered(key.type, context, place, "PARTITION BY")
     context.found.partitions.append(frozenset(k.sql for k in keys))
     ordered = [order_key(o, inner) for o in order]
     sql: list[str] = []

@@ -160,9 +160,17 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
         return _map_text(sql, source, context)
     if kind is Kind.ROW:
         return _row_text(sql, source, context)
+    if kind is Kind.VARIANT:
+        return let(sql, variant_text)
     if kind in (Kind.INTERVAL_DAY_TIME, Kind.INTERVAL_YEAR_MONTH, Kind.MULTISET):
         return None
     return f"CAST({sql} AS VARCHAR)"
+
+
+def variant_text(x: str) -> str:
+    """A variant as text: a text is itself, all else is JSON."""
+    json = f"CAST(CAST({x} AS JSON) AS VARCHAR)"
+    return f"CASE WHEN variant_typeof({x}) = 'VARCHAR' THEN CAST({x} AS VARCHAR) ELSE {json} END"
 
 
 def _item(sql: str, type_: DataType, context: Context) -> str:

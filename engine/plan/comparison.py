@@ -99,6 +99,8 @@ def compared_types(a: DataType, b: DataType, context: Context) -> tuple[DataType
     x, y = a.kind, b.kind
     if context.spark and (a.holds_map or b.holds_map):
         return None
+    if a.opaque_part or b.opaque_part:
+        return None
     if x is y and x not in NESTED:
         return (None, None)
     if Kind.NULL in (x, y) or (x in TEXTS and y in TEXTS) or (x in BINARIES and y in BINARIES):
@@ -145,7 +147,9 @@ def _read_as(other: DataType, context: Context) -> DataType | None:
 
 def _incomparable(a: Bound, b: Bound, context: Context, node: exp.Expr) -> BergError:
     x, y = type_text(a.type, context.flavour), type_text(b.type, context.flavour)
-    return type_error(f"{x} cannot be compared with {y}.", span_of(node), "CAST one of the two sides.")
+    opaque = a.type.opaque_part and b.type.opaque_part
+    hint = "CAST(… AS STRING) gives their text." if opaque else "CAST one of the two sides."
+    return type_error(f"{x} cannot be compared with {y}.", span_of(node), hint)
 
 
 # --- logic ------------------------------------------------------------------------------------------------------------
@@ -303,11 +307,14 @@ def bind_between(node: exp.Expr, context: Context) -> Bound:
 
     operand = bind(node.this, context)
     low, high = bind(node.args["low"], context), bind(node.args["high"], context)
-    if node.args.get("symmetric"):
-        a = bind_and(node, *_range(operand, low, high, context), context)
-        b = bind_and(node, *_range(operand, high, low, context), context)
-        return bind_or(node, a, b, context)
-    return bind_and(node, *_range(operand, low, high, context), context)
+    try:
+        between = bind_and(node, *_range(operand, low, high, context), context)
+        if not node.args.get("symmetric"):
+            return between
+        return bind_or(node, between, bind_and(node, *_range(operand, high, low, context), context), context)
+    except BergError as error:
+        error.span = error.span or span_of(node)
+        raise
 
 
 def _range(operand: Bound, low: Bound, high: Bound, context: Context) -> tuple[Bound, Bound]:

@@ -265,8 +265,11 @@ class Context(Record):
         )
 
 
-def refuse_map(type_: DataType, context: Context, place: Place, what: str) -> None:
-    """Spark neither sorts, nor groups, nor compares maps."""
+def refuse_unordered(type_: DataType, context: Context, place: Place, what: str) -> None:
+    """Refuse what has no order: variants and geometries; in Spark also maps, which it does not even compare."""
+    opaque = type_.opaque_part
+    if opaque is not None:
+        raise type_error(f"{what} cannot take a {opaque}.", place, "CAST(… AS STRING) gives its text.")
     if context.spark and type_.holds_map:
         raise type_error(
             f"{what} cannot take a MAP.", place, "map_entries(m) makes an array of it, which can be compared."

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
-from bergsql.engine.plan.context import Context, Found, refuse_map
+from bergsql.engine.plan.context import Context, Found, refuse_unordered
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.items import is_star
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
@@ -80,7 +80,7 @@ def _element(node: exp.Expr, items: list[exp.Expr], context: Context, keys: dict
     if isinstance(node, exp.Tuple) and not node.expressions:
         return "()"
     bound = _key(node, items, context)
-    refuse_map(bound.type, context, node, "GROUP BY")
+    refuse_unordered(bound.type, context, node, "GROUP BY")
     keys[bound.sql] = bound
     if bound.is_constant:
         # DuckDB would take a number for an ordinal.

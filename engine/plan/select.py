@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound, images_of
-from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, refuse_map
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, Found, OutputColumn, Planner, refuse_unordered
 from bergsql.engine.plan.items import Item, bind_items
 from bergsql.engine.plan.node_parts import members, refuse_unknown_parts
 from bergsql.engine.plan.records import replace
@@ -181,7 +181,7 @@ def _distinct(node: exp.Expr, items: list[Item], context: Context) -> str:
     on = distinct.args.get("on")
     if on is None:
         for item in items:
-            refuse_map(item.bound.type, context, node.expressions[0], "DISTINCT")
+            refuse_unordered(item.bound.type, context, node.expressions[0], "DISTINCT")
         return "DISTINCT "
     from bergsql.engine.plan.expressions import bind
 

@@ -11,7 +11,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.plan.bound import images_of
 from bergsql.engine.plan.casts import convert_sql, same_in_duckdb, type_text
 from bergsql.engine.plan.coercion import common_type
-from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, refuse_map, type_error
+from bergsql.engine.plan.context import BoundQuery, Context, Cte, OutputColumn, Planner, refuse_unordered, type_error
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import NULL
@@ -77,7 +77,7 @@ def _combine(
                 f"CAST(… AS {x}) makes them equal.",
             )
         if word != "UNION ALL":
-            refuse_map(shared, Context(planner, Scope(planner.flavour)), node, word)
+            refuse_unordered(shared, Context(planner, Scope(planner.flavour)), node, word)
         columns.append(OutputColumn(a.name, shared, a.nullable or b.nullable, images=_images(a, b, shared, planner)))
     return BoundQuery(
         f"{_side(left, columns, planner)} {word} {_side(right, columns, planner)}", columns, left.outer + right.outer

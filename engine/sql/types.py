@@ -49,6 +49,8 @@ BINARIES = frozenset({Kind.BINARY, Kind.BYTES})
 STAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ})
 INTERVALS = frozenset({Kind.INTERVAL_YEAR_MONTH, Kind.INTERVAL_DAY_TIME})
 NESTED = frozenset({Kind.ARRAY, Kind.MAP, Kind.ROW, Kind.MULTISET})
+OPAQUE = frozenset({Kind.VARIANT, Kind.GEOMETRY, Kind.GEOGRAPHY})
+"""What has neither an order nor an equality in SQL."""
 
 
 class Field(NamedTuple):
@@ -82,6 +84,13 @@ class DataType(NamedTuple):
     def holds_map(self) -> bool:
         """Whether it is a MAP, or one is in it."""
         return self.kind is Kind.MAP or any(c.type.holds_map for c in self.children)
+
+    @property
+    def opaque_part(self) -> Kind | None:
+        """The kind of it, or of a part of it, that cannot be compared."""
+        if self.kind in OPAQUE:
+            return self.kind
+        return next(filter(None, (c.type.opaque_part for c in self.children)), None)
 
 
 NULL = DataType(Kind.NULL)

@@ -19,7 +19,7 @@ from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
 from bergsql.engine.table.file_streams import FileStream, stream_columns, stream_name
 from bergsql.engine.table.parquet_schema import Node, read_columns
-from bergsql.engine.table.projection import constant_sql, default_text, duckdb_type, field_sql
+from bergsql.engine.table.projection import constant_sql, default_sql, default_text, duckdb_type, value_sql
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -112,17 +112,15 @@ class FileGroup:
         return f"hive_partitioning=false, explicit_cardinality={rows}"
 
     def _selected(self, fields: Sequence[NestedField], names: Sequence[str]) -> str:
-        by_field = {}
-        for i, c in enumerate(self.columns or ()):
-            if c.field_id is not None:
-                by_field[c.field_id] = replace(c, name=stream_name(i))
-        items = (self._field_sql(f, by_field.get(f.field_id)) for f in fields)
+        columns = self.columns or ()
+        places = {c.field_id: i for i, c in enumerate(columns) if c.field_id is not None}
+        items = (self._field_sql(f, places.get(f.field_id), columns) for f in fields)
         return ", ".join(f"{item} AS {identifier(name)}" for item, name in zip(items, names, strict=True))
 
-    def _field_sql(self, wanted: NestedField, node: Node | None) -> str:
+    def _field_sql(self, wanted: NestedField, place: int | None, columns: Sequence[Node]) -> str:
         values = self.constants.get(wanted.field_id)
         if values is None:
-            return field_sql(wanted, node, "" if node is None else identifier(node.name))
+            return default_sql(wanted) if place is None else value_sql(wanted.type, columns[place], stream_name(place))
         kind = duckdb_type(wanted.type)
         items = ", ".join(constant_sql(wanted.type, v) for v in values)
         return f"list_extract(CAST([{items}] AS {kind}[]), CAST(file_index AS BIGINT) + 1)"

@@ -64,7 +64,7 @@ class OrcWriter:
         import pyarrow as pa
 
         try:
-            columns = [column.cast(f.type) for column, f in zip(batch.columns, self._schema, strict=True)]
+            columns = [nulls_inside(c.cast(f.type)) for c, f in zip(batch.columns, self._schema, strict=True)]
         except pa.ArrowInvalid as e:
             if "timestamp" not in str(e):
                 raise
@@ -146,6 +146,27 @@ def _orc_type(t: IcebergType) -> pa.DataType:
         case MapType():
             return pa.map_(_orc_field(t.key_field).with_nullable(False), _orc_field(t.value_field))
     return arrow_type(t)
+
+
+def nulls_inside(array: pa.Array) -> pa.Array:
+    """The array with every part of a struct that is NULL made NULL too.
+
+    Arrow's ORC writer puts down whatever values lie under a NULL struct inside of another, and so shifts the others.
+    """
+    import pyarrow as pa
+
+    t = array.type
+    if not pa.types.is_nested(t):
+        return array
+    if array.offset:
+        array = array.take(pa.array(range(len(array)), pa.int64()))
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(t):
+        return pa.StructArray.from_arrays([nulls_inside(p) for p in array.flatten()], fields=list(t), mask=mask)
+    if pa.types.is_list(t):
+        return pa.ListArray.from_arrays(array.offsets, nulls_inside(array.values), type=t, mask=mask)
+    keys, items = nulls_inside(array.keys), nulls_inside(array.items)
+    return pa.MapArray.from_arrays(array.offsets, keys, items, type=t, mask=mask)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

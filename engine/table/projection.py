@@ -37,13 +37,6 @@ def duckdb_type(kind: IcebergType) -> str:
     return duckdb_name(from_iceberg(kind))
 
 
-def field_sql(field: NestedField, node: Node | None, access: str) -> str:
-    """The field's value, from the file's ``node`` that ``access`` reads; its default where the file lacks it."""
-    if node is None:
-        return default_sql(field)
-    return value_sql(field.type, node, access, depth=0)
-
-
 def default_sql(field: NestedField) -> str:
     """What a field is in files that were written before it was added."""
     if field.initial_default is None:
@@ -51,7 +44,7 @@ def default_sql(field: NestedField) -> str:
     return literal_sql(field.type, field.initial_default)
 
 
-def value_sql(kind: IcebergType, node: Node, access: str, depth: int) -> str:
+def value_sql(kind: IcebergType, node: Node, access: str, depth: int = 0) -> str:
     """``access`` as a value of ``kind``, parts matched by field id. ``depth`` keeps nested lambdas apart.
 
     CORRUPT when the file holds another kind of value under the field's id.

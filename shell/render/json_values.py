@@ -2,8 +2,8 @@
 
 Numbers are JSON numbers, but DECIMAL, which is a string, as are NaN and the infinities. BYTES is
 ``{"$hex": "00ff"}``, MAP ``{"$map": [[key, value], …]}``, ROW an object. TIMESTAMP is ``YYYY-MM-DD HH:MM:SS.ffffff``
-whatever its precision up to six (nine digits beyond), TIMESTAMP_LTZ the same in UTC. All else is a string with the
-text that a tableau shows.
+whatever its precision up to six (nine digits beyond), TIMESTAMP_LTZ the same in UTC. VARIANT is what it holds. All else
+is a string with the text that a tableau shows.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def json_writer(type_: DataType) -> Writer:
             return _row(names, [json_writer(child.type) for child in type_.children])
         case Kind.STRING | Kind.VARCHAR | Kind.CHAR:
             return quote
+        case Kind.VARIANT:
+            return _json
         case _:
             return _quoted(value_writer(type_, "UTC"))
 
@@ -67,6 +69,18 @@ def _quoted(write: Writer) -> Writer:
 
 def _number(value: float) -> str:
     return repr(value) if isfinite(value) else f'"{double_text(value)}"'
+
+
+def _json(value: str) -> str:
+    """A variant's JSON; in quotes where it has numbers that JSON lacks."""
+    if "NaN" in value or "nfinity" in value:
+        from json import loads
+
+        try:
+            loads(value, parse_constant=int)
+        except ValueError:
+            return quote(value)
+    return value
 
 
 def _bytes(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -64,6 +64,12 @@ class Table:
     def listed(self, path: Path, rows: int, **described: Any) -> None:
         """Make a file that is there one of the table's."""
         self.files.append(DataFile(f"file:{path}", rows, path.stat().st_size, **described))
+
+    def refresh(self, path: Path, *, renamed: bool = False) -> None:
+        """A file that was changed after it was listed; ``renamed``: under a new name, as no reader has seen it."""
+        old = next(f for f in self.files if f.path == f"file:{path}")
+        now = path.rename(path.with_name(f"00000-0-{uuid4()}.parquet")) if renamed else path
+        self.files[self.files.index(old)] = replace(old, path=f"file:{now}", file_size=now.stat().st_size)
 
     def write(self, fields: Sequence[NestedField], rows: Sequence[Sequence[Any]], file_format: str) -> Path:
         """A new data file that holds ``fields`` of the table, as Iceberg's writers make it."""
@@ -142,6 +148,14 @@ class Table:
         found = connection.execute(scan.sql)
         assert [d[0] for d in found.description or ()] == [f.name for f in scan.fields]
         return found.fetchall()
+
+    def selected(self, query: str, **how: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query of DuckDB's, ``%s`` in which is the table."""
+        scan = self.scan(**how)
+        connection = duckdb.connect()
+        connection.execute("SET TimeZone='UTC'")
+        set_variables(connection, scan.variables)
+        return connection.execute(query % f"({scan.sql})").fetchall()
 
     def arrow_rows(self, **how: Any) -> list[dict[str, Any]]:
         """The rows, maps as lists of pairs."""

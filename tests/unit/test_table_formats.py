@@ -442,3 +442,19 @@ def test_timestamps_that_arrow_cannot_read_from_orc(tables: Tables) -> None:
     error = stream_error(str(caught.value))
     assert error is not None
     assert "Reading a timestamp before 1677 or after 2262 in an ORC file" in error.message
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_null_structs_inside_structs(tables: Tables, file_format: str) -> None:
+    """What lies under a struct that is NULL is no value, and does not move the values behind it."""
+    inner = struct(p="int", q=struct(r="int", s=list_of("int")))
+    columns = {"id": "long", "a": struct(x="boolean", y=inner, z=inner), "l": list_of(inner), "m": map_of("int", inner)}
+    tables.create(columns, name="p")
+    tables.create(columns, (), {"write.format.default": file_format})
+    value = "CASE WHEN (i * {0}) % 5 > 1 THEN {{'p': i, 'q': CASE WHEN (i * {0}) % 7 > 2 THEN {{'r': i, 's': [i, NULL]}} END}} END"
+    a, b, c, d = (value.format(n) for n in (1, 3, 11, 13))
+    rows = f"""SELECT i, CASE WHEN i % 3 > 0 THEN {{'x': i % 2 = 0, 'y': {a}, 'z': {b}}} END,
+        CASE WHEN i % 4 > 0 THEN [{c}, NULL, {d}] END, MAP {{i: {a}, i + 1: {c}}} FROM range(3000) t(i)"""
+    for name in ("p", "t"):
+        tables.insert(rows, name)
+    assert scanned(tables) == scanned(tables, "p")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.comparison import comparable, condition
+from bergsql.engine.plan.context import refuse_unordered
 from bergsql.engine.plan.sql_text import FAILURE_MARK
 from bergsql.engine.sql.functions.model import Function, Scalar, Special
 from bergsql.engine.sql.quoting import string_literal
@@ -121,6 +122,8 @@ def _isnan(arguments: list[Bound], context: Context) -> str:
 
 def _greatest(word: str) -> Callable[[list[Bound], Context], str]:
     def made(arguments: list[Bound], context: Context) -> str:
+        for a in arguments:
+            refuse_unordered(a.type, context, None, word.upper())
         listed = ", ".join(a.sql for a in arguments)
         if context.spark:  # NULLs are skipped, as DuckDB does
             return f"{word}({listed})"
