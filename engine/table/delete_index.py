@@ -14,6 +14,18 @@ DELETE_FILE_PATH_ID = 2147483546
 """The field id of ``file_path`` in position delete files."""
 
 
+def is_equality(entry: ManifestEntry) -> bool:
+    """Whether it is an equality delete file."""
+    return entry.data_file.content == FileContent.EQUALITY_DELETES
+
+
+def partition_key(spec_id: int, partition: tuple[object, ...]) -> tuple[int, tuple[object, ...]]:
+    """What is equal for one partition alone: NaN is NaN, and -0.0 another partition than 0.0, as in Java."""
+    if not any(isinstance(v, float) for v in partition):
+        return spec_id, partition
+    return spec_id, tuple(repr(v) if isinstance(v, float) else v for v in partition)
+
+
 class DeleteIndex:
     """Delete files by what they apply to (spec, "Scan Planning")."""
 
@@ -32,7 +44,7 @@ class DeleteIndex:
             elif file.content == FileContent.EQUALITY_DELETES and file.spec_id in unpartitioned:
                 self._everywhere.append(entry)
             else:
-                self._by_partition.setdefault((file.spec_id, file.partition), []).append(entry)
+                self._by_partition.setdefault(partition_key(file.spec_id, file.partition), []).append(entry)
 
     def for_file(self, entry: ManifestEntry) -> tuple[ManifestEntry, ...]:
         """The delete files that apply to a data file, by scope and sequence number."""
@@ -41,7 +53,7 @@ class DeleteIndex:
         file = entry.data_file
         candidates = [
             *self._by_path.get(file.path, ()),
-            *self._by_partition.get((file.spec_id, file.partition), ()),
+            *self._by_partition.get(partition_key(file.spec_id, file.partition), ()),
             *self._everywhere,
         ]
         return tuple(
@@ -52,7 +64,7 @@ class DeleteIndex:
 def _later(delete: ManifestEntry, sequence_number: int) -> bool:
     """Equality deletes reach only older files, position deletes also those of their own commit."""
     own = delete.sequence_number or 0
-    if delete.data_file.content == FileContent.EQUALITY_DELETES:
+    if is_equality(delete):
         return own > sequence_number
     return own >= sequence_number
 

@@ -74,13 +74,22 @@ class FileGroup:
             return f"SELECT * FROM {self._parquet_by_id(variable, fields)}"
         return f"SELECT {self._selected(fields, [f.name for f in fields])} FROM {self._renamed(variable)}"
 
-    def rows(self, variable: str, fields: Sequence[NestedField], *, index: bool = False, position: bool = False) -> str:
-        """A SELECT of the fields as :func:`column_name` calls them, and of ``FILE_INDEX`` and ``FILE_POS`` if asked.
+    def rows(
+        self,
+        variable: str,
+        fields: Sequence[NestedField],
+        *,
+        names: Sequence[str] | None = None,
+        index: bool = False,
+        position: bool = False,
+    ) -> str:
+        """A SELECT of the fields, and of ``FILE_INDEX`` and ``FILE_POS`` if asked.
 
-        Both are BIGINT and begin with 0: the file's place among ``tasks``, the row's in the file.
+        The fields are called ``names``, or as :func:`column_name` does. The others are BIGINT and begin with 0: the
+        file's place among ``tasks``, the row's in the file.
         """
-        names = [column_name(f) for f in fields]
-        items = []
+        names = names or [column_name(f) for f in fields]
+        items: list[str] = []
         if self.columns is None and not fields:
             source = f"read_parquet(getvariable('{variable}'), {self._options()})"
         elif self.columns is None:
@@ -219,6 +228,8 @@ class Grouping:
     def _fits(self, columns: Sequence[Node]) -> bool:
         """Whether DuckDB, given the field ids of the columns, reads what the table means."""
         by_id = {c.field_id: c for c in columns}
+        if len({f.field_id for f in self._fields}) < len(self._fields):
+            return False  # DuckDB takes an id once
         for wanted in self._fields:
             node = by_id.get(wanted.field_id)
             if node is None:

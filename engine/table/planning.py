@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled
-from bergsql.engine.table.delete_index import DeleteIndex
+from bergsql.engine.table.delete_index import DeleteIndex, is_equality, partition_key
 from bergsql.engine.table.manifests import read_columns, read_manifest_list
 from bergsql.engine.table.read_point import ancestors
 
@@ -48,6 +48,11 @@ class FilePlan:
     delete_bytes: int = 0
     pruned_by: tuple[tuple[str, int], ...] = ()
     """How many files each rule left out, in the order in which the rules were asked: ``("partition day(ts)", 12)``."""
+
+    @property
+    def equality_deletes(self) -> bool:
+        """Whether some apply: then no count of rows is known without reading them."""
+        return self.delete_files > 0 and any(is_equality(d) for t in self.tasks for d in t.deletes)
 
 
 def plan_files(metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage) -> FilePlan:
@@ -119,13 +124,13 @@ class _Planning:
         manifests = [m for m in manifests if m.sequence_number >= oldest]
         if self._pruner is not None:
             manifests = self._pruner.manifests(manifests, count=False)
-        partitions = {(e.data_file.spec_id, e.data_file.partition) for e in found} if manifests else set()
+        partitions = {partition_key(e.data_file.spec_id, e.data_file.partition) for e in found} if manifests else set()
         for manifest in manifests:
             columns = read_columns(self._storage, manifest, self._metadata)
             rows = columns.live()
             if not columns.spec.is_unpartitioned:
                 values, numbers = columns.partitions()
-                there = {n for n, value in enumerate(values) if (manifest.spec_id, value) in partitions}
+                there = {n for n, value in enumerate(values) if partition_key(manifest.spec_id, value) in partitions}
                 rows = rows if len(there) == len(values) else [i for i in rows if numbers[i] in there]
             if rows:
                 yield from (e for e in columns.entries(rows) if (e.sequence_number or 0) >= oldest)

@@ -7,11 +7,13 @@ other: the rows with their places, the deletes by place, the deletes by key, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.table.delete_index import is_equality
+from bergsql.engine.table.equality_deletes import EqualityDeletes
 from bergsql.engine.table.file_groups import DELETED, PARQUET, FileGroup, Grouping, column_name
 from bergsql.engine.table.file_streams import FORMATS
 from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, metadata_fields
@@ -63,12 +65,14 @@ def build_scan(
     fields, places = _chosen(schema, columns, table)
     plan = plan_files(metadata, point, predicate, storage)
     _refuse(plan, table)
-    keys = _key_fields(plan, point, metadata)
-    assembly = _Assembly(storage, fields, keys, RowPlaces(metadata, places))
+    plan = _less_deletes(plan, metadata, schema, predicate)
+    variables: dict[str, object] = {}
+    deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, variables)
+    assembly = _Assembly(storage, fields, deletes, RowPlaces(metadata, places), variables)
     groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
     selects = [assembly.select(group, f"{name_prefix}_files{i or ''}") for i, group in enumerate(groups)]
     sql = " UNION ALL ".join(selects) or _empty((*fields, *places))
-    return TableScan(sql, assembly.variables, plan, schema, (*fields, *places))
+    return TableScan(sql, variables, plan, schema, (*fields, *places))
 
 
 def _chosen(
@@ -94,14 +98,17 @@ def _metadata_columns(schema: Schema, columns: frozenset[str], metadata: TableMe
     return tuple(f for n, f in metadata_fields(metadata).items() if n in columns and n not in hidden)
 
 
-def _key_fields(plan: FilePlan, point: ReadPoint, metadata: TableMetadata) -> tuple[NestedField, ...]:
-    """The fields that equality deletes compare, read whether they are asked for or not; perhaps of older schemas."""
-    ids = {n for t in plan.tasks for d in t.deletes for n in d.data_file.equality_ids or ()}
-    if not ids:
-        return ()
-    schemas = (point.schema, metadata.schema, *reversed(metadata.schemas))
-    found = (next((f for s in schemas if (f := s.field(n)) is not None), None) for n in sorted(ids))
-    return tuple(f for f in found if f is not None)
+def _less_deletes(plan: FilePlan, metadata: TableMetadata, schema: Schema, predicate: Predicate | None) -> FilePlan:
+    """The plan without the equality deletes that can delete no wanted row."""
+    if not plan.equality_deletes:
+        return plan
+    from bergsql.engine.table.binding import bind
+    from bergsql.engine.table.equality_pruning import EqualityPruner
+
+    bound = True if predicate is None else bind(predicate, schema)
+    tasks = EqualityPruner(metadata, bound).pruned(plan.tasks)
+    sizes = {id(d): d.data_file.file_size for t in tasks for d in t.deletes}
+    return replace(plan, tasks=tasks, delete_files=len(sizes), delete_bytes=sum(sizes.values()))
 
 
 def _check_distinct(names: Iterable[str], where: str) -> None:
@@ -118,8 +125,8 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
         file = task.data_file
         if file.format != PARQUET and file.format not in FORMATS:
             raise not_supported(f"Reading the {file.format} data files of table {table.full_name}")
-        if task.deletes:
-            raise not_supported(f"Reading table {table.full_name} with delete files")
+        if not all(map(is_equality, task.deletes)):
+            raise not_supported(f"Reading table {table.full_name} with position deletes")
         if file.key_metadata is not None:
             raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
 
@@ -133,16 +140,24 @@ class _Assembly:
     """Puts each group's SELECT together, and gathers in ``variables`` what they read by name."""
 
     def __init__(
-        self, storage: Storage, fields: Sequence[NestedField], keys: Sequence[NestedField], places: RowPlaces
+        self,
+        storage: Storage,
+        fields: Sequence[NestedField],
+        deletes: EqualityDeletes,
+        places: RowPlaces,
+        variables: dict[str, object],
     ) -> None:
         self._storage = storage
-        self._fields, self._keys, self._places = fields, keys, places
-        self.variables: dict[str, object] = {}
+        self._fields, self._places = fields, places
+        self._own = {column_name(f): f for f in (*fields, *places.stored)}
+        self._deletes = deletes
+        self._keys = deletes.columns(tuple(self._own.values()))
+        self.variables = variables
 
     @property
     def may_read(self) -> tuple[NestedField, ...]:
-        """The fields that some data file may be asked for, each once."""
-        return tuple({f.field_id: f for f in (*self._fields, *self._places.stored, *self._keys)}.values())
+        """The fields that some data file may be asked for."""
+        return (*self._own.values(), *self._keys.values())
 
     def select(self, group: FileGroup, name: str) -> str:
         """The group's rows. What it reads by name is called ``name`` or begins so.
@@ -154,13 +169,17 @@ class _Assembly:
         if not (places or group.has_equality_deletes or group.has_position_deletes):
             self.variables[name] = group.source(self._storage, fields)
             return group.plain(name, fields)
-        read = self.may_read if group.has_equality_deletes else (*fields, *places.stored)
+        read = {**self._own, **self._keys} if group.has_equality_deletes else self._own
+        columns = tuple(read.values())
         position = places.need_position or group.has_position_deletes
         index = places.need_file or group.has_equality_deletes
-        self.variables[name] = group.source(self._storage, read, positions=position)
-        rows = group.rows(name, read, index=index, position=position)
+        self.variables[name] = group.source(self._storage, columns, positions=position)
+        rows = group.rows(name, columns, names=tuple(read), index=index, position=position)
         if places.keep_deleted:
             rows = f"SELECT *, false AS {DELETED} FROM ({rows})"
+        if group.has_equality_deletes:
+            there = tuple(self._own.values())
+            rows = self._deletes.without(rows, group.tasks, there, name, places.keep_deleted)
         own = [f"r.{column_name(f)} AS {identifier(f.name)}" for f in fields]
         source = places.joined(rows, group, name, self.variables)
         return f"SELECT {', '.join(own + places.selected())} FROM {source}"

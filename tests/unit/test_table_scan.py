@@ -344,7 +344,7 @@ def test_what_is_refused_by_name(tmp_path: Path) -> None:
     table = Table(tmp_path, Schema(0, (opt(1, "id", LONG),)))
     table.add([numbered("id", pa.int64(), 1)], [(1,)])
     table.deletes = [DataFile("/d.parquet", 1, 1, content=1)]
-    with pytest.raises(BergError, match=r"table c\.db\.t with delete files is not supported yet"):
+    with pytest.raises(BergError, match=r"table c\.db\.t with position deletes is not supported yet"):
         table.scan()
     table.deletes = [DataFile("/d.parquet", 1, 1, content=1, referenced_data_file="/another.parquet")]
     assert table.rows() == [(1,)]
