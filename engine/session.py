@@ -12,7 +12,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.duck import Duck, half_of_memory, is_interruption
 from bergsql.engine.result import Result
 from bergsql.engine.settings import CATALOG_PREFIX, Settings
-from bergsql.engine.spill import spill_directory
+from bergsql.engine.spill import Place, keep_at, spill_directory
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Session:
                 self._note(self.settings.set(key, value))
         if config.safe:
             self._stay_inside()
+        self._places: dict[str, Place] = {}
+        keep_at(self._cache_place)
 
     # --- what is set -------------------------------------------------------------------------------------------------
 
@@ -112,6 +114,14 @@ class Session:
         elif key.startswith(CATALOG_PREFIX):
             # The keys of one catalog come one by one: it is built anew when it is next used.
             self._catalogs.pop(key.removeprefix(CATALOG_PREFIX).split(".")[0], None)
+
+    def _cache_place(self) -> Place | None:
+        size = self.settings.get("engine.manifest-cache-size") or "0"
+        if size not in self._places:
+            from bergsql.catalog.options import parse_memory
+
+            self._places = {size: Place(self._config.home / "cache", parse_memory(size))}
+        return self._places[size]
 
     def _memory_limit(self) -> str | None:
         from bergsql.catalog.options import parse_memory

@@ -171,6 +171,13 @@ SETTINGS: tuple[Setting, ...] = (
         bounds=("64mb", "1024tb"),
     ),
     _setting(
+        "engine.manifest-cache-size",
+        "memory",
+        "512mb",
+        "How much of the tables' manifests is kept in cache/ of the home directory, for sessions to come; 0: nothing.",
+        bounds=("0b", "1024tb"),
+    ),
+    _setting(
         "engine.threads", "int", None, "How many threads queries may use; default: one a core.", bounds=("1", "256")
     ),
 )

@@ -1,12 +1,34 @@
-"""Where queries put what does not fit into memory: a directory of the session's own below the home directory."""
+"""Where the session has its own files, below the home: what does not fit into memory, what is kept for later."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 _numbers = count()
+
+
+class Place(NamedTuple):
+    """A directory for what is worth keeping, which need not be there yet, and how many bytes may be kept in it."""
+
+    directory: Path
+    limit: int
+
+
+_asked: list[Callable[[], Place | None]] = []
+
+
+def keep_at(place: Callable[[], Place | None] | None) -> None:
+    """Ask ``place`` from now on, whenever there is something to keep; None: keep nothing. For the process."""
+    _asked[:] = [] if place is None else [place]
+
+
+def current_place() -> Place | None:
+    """Where to keep what was worked out of files that never change: nowhere, unless somebody named a place."""
+    return _asked[0]() if _asked else None
 
 
 def spill_directory(home: Path) -> Path:

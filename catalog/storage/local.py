@@ -113,7 +113,7 @@ class LocalStorage:
     def identity(self, path: str) -> object:
         try:
             with _errors_of(path, "read"):
-                stat = Path(strip_scheme(path)).stat()
+                stat = os.stat(strip_scheme(path))  # noqa: PTH116 - twice as fast, and planning asks for thousands
         except FileMissing:
             return None
         return (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)

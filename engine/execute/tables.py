@@ -92,9 +92,13 @@ def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
     """
     catalog = table.catalog
     defined = isinstance(catalog, DefinitionCatalog) and catalog.definition(table.ident) is not None
-    if defined or not (asked or (catalog.keeps_files and by_default)):
+    if defined:
         catalog.drop_table(table.ident, purge=asked)
         return
+    if not (asked or (catalog.keeps_files and by_default)):
+        _drop_and_forget(table, asked)
+        return
+    from bergsql.engine.table.manifests import forget_table
     from bergsql.engine.table.purge import may_purge, purge, refuse_purge, table_files
 
     try:
@@ -109,8 +113,22 @@ def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
     storage = catalog.storage(loaded.metadata_location)
     files = table_files(loaded, storage) if may_purge(loaded) else []
     catalog.drop_table(table.ident, purge=asked)
+    forget_table(loaded.metadata)
     if files:
         purge(loaded, files, storage)
+
+
+def _drop_and_forget(table: TableName, asked: bool) -> None:
+    """Drop a table, and what the cache on disk holds of it. One whose metadata is lost is dropped all the same."""
+    from bergsql.engine.table.manifests import forget_table
+
+    try:
+        metadata = table.catalog.load_table(table.ident).metadata
+    except BergError:
+        metadata = None
+    table.catalog.drop_table(table.ident, purge=asked)
+    if metadata is not None:
+        forget_table(metadata)
 
 
 def show(session: Session, statement: st.ShowTables) -> Result:

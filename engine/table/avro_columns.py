@@ -40,12 +40,14 @@ class Layout(NamedTuple):
     """Ids of fields by name, for files without ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """Encoded values, one after the other in ``raw``; ``same``: there is one, which all records have."""
 
-    raw: bytes
-    count: int
+    data: bytes
+    """What ``raw`` is a part of, from ``begin`` on."""
+    begin: int
+    length: int
+    count: int  # type: ignore[assignment]
     same: bool
     width: int = 0
     """The length of every value, when that is one length; 0: see ``ends``."""
@@ -53,9 +55,13 @@ class Column:
     shape: Shape | None = None
     """Of bounds: what is known of their keys and of the lengths of their values."""
 
+    @property
+    def raw(self) -> bytes:
+        return self.data[self.begin : self.begin + self.length]
+
     def starts(self) -> Sequence[int]:
         """Where each value begins (not of a column of one value)."""
-        return range(0, len(self.raw), self.width) if self.width else [0, *self.ends[:-1]]
+        return range(0, self.length, self.width) if self.width else [0, *self.ends[:-1]]
 
     def values(self) -> list[bytes]:
         """The encoded value of each record."""
@@ -87,7 +93,7 @@ class Columns:
 
     @property
     def weight(self) -> int:
-        return sum(len(c.raw) + 4 * len(c.ends) + 150 for c in self.columns)
+        return sum(c.length + 4 * len(c.ends) + 150 for c in self.columns)
 
 
 class _Builder:
@@ -115,11 +121,11 @@ class _Builder:
     def column(self, shape: Shape | None) -> Column:
         if not self._pieces:
             first = self._first or b""
-            return Column(first, self._count, True, len(first))
+            return Column(first, 0, len(first), self._count, True, len(first))
         raw, lengths = b"".join(self._pieces), self._lengths
         width = lengths[0] if lengths.count(lengths[0]) == self._count else 0
         ends = () if width else array("I", accumulate(lengths))
-        return Column(raw, self._count, False, width, ends, shape)
+        return Column(raw, 0, len(raw), self._count, False, width, ends, shape)
 
 
 class Segment(NamedTuple):
@@ -212,6 +218,12 @@ class Cutter:
             value, at = node.read(raw, at)
             values.append(value)
         return tuple(values)
+
+    def decoded(self, number: int, raw: bytes) -> Any:
+        """The value of a field that has a column of its own, from its encoded value."""
+        at, _ = self.place[number]
+        ((_, node),) = self.segments[at].fields
+        return _decoded(node, [raw])[0]
 
     def tag(self, number: int) -> int:
         """How many bytes stand before each value of an optional field that has a column of its own."""

@@ -64,7 +64,7 @@ def numeric_bounds(
 
 
 def _ends(column: Column) -> Sequence[int]:
-    return range(column.width, len(column.raw) + 1, column.width) if column.width else column.ends
+    return range(column.width, column.length + 1, column.width) if column.width else column.ends
 
 
 @lru_cache(maxsize=1024)

@@ -43,6 +43,9 @@ _COUNTS = (109, 110, 137)
 """Ids of a manifest's fields: of the counts of values, NULLs and NaNs."""
 
 
+_MOST_KNOWN = 10_000
+
+
 class Flags(NamedTuple):
     """Whether there may be NULLs, values that are neither NULL nor NaN, and NaNs."""
 
@@ -106,13 +109,16 @@ def column_facets(file: DataFile, term: Term) -> tuple[Intervals, ...]:
 class ColumnIntervals(Intervals):
     """What the statistics of a manifest's files say of a column; decoded only when a test asks for it."""
 
-    def __init__(self, columns: ManifestColumns, field: NestedField, nested: bool) -> None:
+    def __init__(
+        self, columns: ManifestColumns, field: NestedField, nested: bool, known: dict[tuple[bytes, ...], Flags]
+    ) -> None:
+        """``known`` is what counts were found to say of this field, in other manifests too."""
         self._columns = columns
         self._field = field
         self._nested = nested
         self._lower: Sequence[Any] | None = None
         self._upper: Sequence[Any] | None = None
-        self._known: dict[tuple[bytes, ...], Flags] = {}
+        self._known = known
 
     def lower(self) -> Sequence[Any]:
         if self._lower is None:
@@ -144,6 +150,8 @@ class ColumnIntervals(Intervals):
 
     def _judged(self, raws: tuple[bytes, ...]) -> Flags:
         records, *maps = raws
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
         key = (b"0" if records == b"\0" else b"", *maps)
         known = self._known.get(key)
         if known is None:

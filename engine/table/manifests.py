@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
+from bergsql.engine.spill import Place, current_place
 from bergsql.engine.table import avro
 from bergsql.engine.table.avro_columns import Column, Columns, Cutter, Layout, cutter_for
 from bergsql.engine.table.datafile import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.manifest_cache import ManifestCache
 
 CACHE_BYTES = 96 << 20
 """How many bytes of manifests, cut into columns, and of their lists are kept in memory."""
@@ -79,30 +81,32 @@ _LIST_LAYOUT = Layout(
 
 # By path and length: manifests and their lists are immutable.
 _memory: Lru[tuple[object, ...], object] = Lru(CACHE_BYTES)
-_store: ManifestStore | None = None
+_stores: dict[Place, ManifestCache] = {}
 
 
-class ManifestStore(Protocol):
-    """Keeps manifests that were cut into columns, beyond the process."""
+def _store() -> ManifestCache | None:
+    """The cache on disk, if there is to be one."""
+    place = current_place()
+    if place is None or not place.limit:
+        return None
+    if _stores.get(place) is None:
+        from bergsql.engine.table.manifest_cache import ManifestCache
 
-    def get(self, storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> Columns | None:
-        """What was kept of a manifest, if its file is still what it was."""
-        ...
-
-    def put(self, storage: Storage, manifest: ManifestFile, metadata: TableMetadata, columns: Columns) -> None:
-        """Keep a manifest; nothing happens when that cannot be done."""
-        ...
-
-
-def keep_in(store: ManifestStore | None) -> None:
-    """Keep manifests in ``store`` too from now on; None: in memory only, as at first. For the process."""
-    global _store
-    _store = store
+        _stores.clear()
+        _stores[place] = ManifestCache(place.directory / "manifests", place.limit)
+    return _stores[place]
 
 
-def forget() -> None:
+def forget_memory() -> None:
     """Forget what is kept in memory."""
     _memory.clear()
+
+
+def forget_table(metadata: TableMetadata) -> None:
+    """Drop what is kept on disk of a table that was dropped."""
+    store = _store()
+    if store is not None:
+        store.forget(metadata.table_uuid, metadata.location)
 
 
 # -- manifest lists ----------------------------------------------------------------------------------------------------
@@ -167,14 +171,20 @@ def _lone_manifest(storage: Storage, path: str, snapshot: Snapshot) -> ManifestF
 class ManifestColumns:
     """The entries of a manifest, cut into columns and not decoded before they are asked for. Rows count from 0."""
 
-    __slots__ = ("_cutter", "_what", "columns", "manifest", "spec")
+    __slots__ = ("_found", "_what", "columns", "manifest", "spec")
 
     def __init__(self, manifest: ManifestFile, spec: PartitionSpec, columns: Columns, what: str) -> None:
         self.manifest = manifest
         self.spec = spec
         self.columns = columns
         self._what = what
-        self._cutter = cutter_for(columns.schema, _entry_layout(spec))
+        self._found: Cutter | None = None
+
+    @property
+    def _cutter(self) -> Cutter:
+        if self._found is None:
+            self._found = cutter_for(self.columns.schema, _entry_layout(self.spec))
+        return self._found
 
     @property
     def count(self) -> int:
@@ -215,7 +225,7 @@ class ManifestColumns:
         if not raw:
             return None
         try:
-            (counts,) = self._cutter.read(self._cutter.place[number][0], raw)
+            counts = self._cutter.decoded(number, raw)
             return None if counts is None else counts.get(key)
         except Exception as e:
             raise avro.corrupt(self._what, avro.reason(e)) from e
@@ -231,8 +241,12 @@ class ManifestColumns:
         places = [numbers.setdefault(v, len(numbers)) for v in values]
         return list(numbers), places
 
-    def live(self) -> list[int]:
+    def live(self) -> Sequence[int]:
         """The rows of files that were not deleted."""
+        column = self.column(_STATUS)
+        if column is not None and column.same and self.count:
+            deleted = self.field(_STATUS, (0,)) == [EntryStatus.DELETED]
+            return () if deleted else range(self.count)
         return [i for i, status in enumerate(self.field(_STATUS)) if status != EntryStatus.DELETED]
 
     def appended_by(self, snapshot_ids: Container[int]) -> list[int]:
@@ -290,14 +304,15 @@ def read_columns(storage: Storage, manifest: ManifestFile, metadata: TableMetada
     cached = _memory.get(key)
     if isinstance(cached, Columns):
         return _with_columns(manifest, metadata, cached)
-    columns = _store.get(storage, manifest, metadata) if _store is not None else None
+    store = _store()
+    columns = store.get(storage, manifest, metadata) if store is not None else None
     if columns is not None:
         found = _with_columns(manifest, metadata, columns)
     else:
         data = _load(storage, manifest.path, _called(manifest))
         found = cut_manifest(data, manifest, metadata)
-        if _store is not None:
-            _store.put(storage, manifest, metadata, found.columns)
+        if store is not None:
+            store.put(storage, manifest, metadata, found.columns)
     _memory.put(key, found.columns, found.columns.weight)
     return found
 

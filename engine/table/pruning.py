@@ -18,7 +18,7 @@ from bergsql.catalog.metadata.types import DecimalType, DoubleType, FloatType, I
 from bergsql.engine.table.binding import AllOf, AnyOf, Bound, Literal, Term, TermTest, bind
 from bergsql.engine.table.datafile import FieldSummary, ManifestFile
 from bergsql.engine.table.facets import Buckets, Facet, Intervals, Rows, surviving
-from bergsql.engine.table.file_facets import ColumnIntervals
+from bergsql.engine.table.file_facets import ColumnIntervals, Flags
 from bergsql.engine.table.file_facets import bound as bound_value
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
 from bergsql.engine.table.source_intervals import source_interval
@@ -147,6 +147,7 @@ class Pruner:
         self.bound: Bound = bind(predicate or AlwaysTrue(), schema)
         self._conjuncts: tuple[Bound, ...] = self.bound.children if isinstance(self.bound, AllOf) else (self.bound,)
         self._specs: dict[int, PartitionFacets | None] = {}
+        self._flags: dict[int, dict[tuple[bytes, ...], Flags]] = {}
         self.pruned_by: Counter[str] = Counter()
         """How many files each rule has left out."""
 
@@ -192,7 +193,7 @@ class Pruner:
         def known(term: Term) -> Iterable[Facet]:
             number = term.field.field_id
             if number not in by_field:
-                by_field[number] = ColumnIntervals(columns, term.field, term.nested)
+                by_field[number] = ColumnIntervals(columns, term.field, term.nested, self._flags.setdefault(number, {}))
             if facets is None or groups is None:
                 return (by_field[number],)
             return (*(_Grouped(f, groups) for f in facets.of_values(groups.values, term)), by_field[number])
