@@ -134,7 +134,7 @@ def fits_by_name(node: Node, kind: IcebergType) -> bool:
                 f.field_id not in there or _named(node, f) for f in fields
             )
         case ListType():
-            return node.kind == "list" and fits_by_name(node.children[0], kind.element)
+            return node.kind == "list" and not node.details and fits_by_name(node.children[0], kind.element)
         case MapType():
             return (
                 node.kind == "map"

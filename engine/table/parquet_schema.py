@@ -25,6 +25,10 @@ SCHEMA = 2
 TYPE, TYPE_LENGTH, REPETITION, NAME, NUM_CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, LOGICAL = range(1, 11)
 """The fields of a SchemaElement."""
 
+TWO_LEVELS, UNWRAPPED = "two levels", "unwrapped"
+"""Details of a list where what repeats is, or has the id of, the element. DuckDB does not find such by field id; of
+structs with one field it takes that field for the element: those are unwrapped."""
+
 INT32, INT64, INT96 = 1, 2, 3
 BYTE_ARRAY = 6
 FIXED_LEN_BYTE_ARRAY = 7
@@ -49,7 +53,7 @@ class Node:
     annotated: bool = False
     """Whether the file says more than the physical type (text, UUID, …)."""
     details: str = ""
-    """All that it says (length, digits of a decimal, …), for comparison only."""
+    """All that it says (length, digits of a decimal, …), for comparison only; of a list, how it is made."""
     utc: bool | None = None
     """Of a timestamp: whether it is an instant."""
 
@@ -137,14 +141,18 @@ def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:
             if inner.kind == "struct" and len(inner.children) == 2:
                 return Node(name, number, "map", inner.children), at
         elif _LOGICAL_LIST in logical or element.get(CONVERTED) == _CONVERTED_LIST:
-            return Node(name, number, "list", (_element(inner, name),)), at
-    parts = [Node(p.name, p.field_id, "list", (p,)) if r else p for p, r in zip(parts, repeated, strict=True)]
+            return _list(name, number, inner), at
+    parts = [
+        Node(p.name, p.field_id, "list", (p,), details=TWO_LEVELS) if r else p
+        for p, r in zip(parts, repeated, strict=True)
+    ]
     return Node(name, number, "struct", tuple(parts)), at
 
 
-def _element(repeated: Node, list_name: str) -> Node:
-    """The element of a list, by Parquet's rules for lists that old writers made of two levels."""
-    wrapped = repeated.kind == "struct" and len(repeated.children) == 1
-    if wrapped and repeated.name not in ("array", f"{list_name}_tuple"):
-        return repeated.children[0]
-    return repeated
+def _list(name: str, number: int | None, repeated: Node) -> Node:
+    """A list, by Parquet's rules for those that old writers made of two levels."""
+    if repeated.kind != "struct" or len(repeated.children) > 1:
+        return Node(name, number, "list", (repeated,), details=TWO_LEVELS)
+    if repeated.name in ("array", f"{name}_tuple"):
+        return Node(name, number, "list", (repeated,), details=UNWRAPPED)
+    return Node(name, number, "list", repeated.children, details="" if repeated.field_id is None else TWO_LEVELS)

@@ -29,7 +29,7 @@ from bergsql.catalog.metadata.types import (
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name, from_iceberg
 from bergsql.engine.table.file_columns import fits_by_name, needs_help
-from bergsql.engine.table.parquet_schema import Node
+from bergsql.engine.table.parquet_schema import UNWRAPPED, Node
 
 
 def duckdb_type(kind: IcebergType) -> str:
@@ -69,7 +69,8 @@ def value_sql(kind: IcebergType, node: Node, access: str, depth: int = 0) -> str
             return f"CASE WHEN {access} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"
         case ListType(), "list":
             item = f"v{depth}"
-            element = value_sql(kind.element, node.children[0], item, depth + 1)
+            given = f"struct_pack(x := {item})" if node.details == UNWRAPPED else item
+            element = value_sql(kind.element, node.children[0], given, depth + 1)
             return f"list_transform({access}, lambda {item}: {element})"
         case MapType(), "map":
             item = f"v{depth}"
