@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.snapshots import SnapshotRef
 from bergsql.catalog.metadata.transforms import Transform
 from bergsql.catalog.metadata.types import walk
+from bergsql.engine.duck import set_variables
 from bergsql.engine.plan.relations import METADATA_TABLES
+from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
 from bergsql.engine.table.file_streams import stream_error
 from bergsql.engine.table.inspect.model import RowStream
 from bergsql.engine.table.inspect.tables import metadata_scan, metadata_table_fields
+from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.manifests import read_manifest_list
 from bergsql.engine.table.read_point import at_snapshot
 from bergsql.engine.table.scan import TableScan
@@ -53,8 +61,7 @@ def rows(tables: Tables, name: str, *columns: str, snapshot: int | None = None, 
     scan = scan_of(tables, name, *columns, snapshot=snapshot, table=table)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for variable, value in scan.variables.items():
-        connection.register(variable, value)
+    set_variables(connection, scan.variables)
     return connection.execute(scan.sql).fetchall()
 
 
@@ -78,7 +85,7 @@ def test_snapshots_tell_the_operation_beside_the_summary(tables: Tables) -> None
 def test_a_table_without_snapshots(tmp_path: Path) -> None:
     tables = Tables(tmp_path)
     tables.create({"id": "int"})
-    for name in sorted(METADATA_TABLES - {"changes", "metadata_log_entries", "position_deletes"}):
+    for name in sorted(METADATA_TABLES - {"changes", "metadata_log_entries"}):
         assert rows(tables, name) == [], name
     ((_, file, *latest),) = rows(tables, "metadata_log_entries")
     assert file.endswith(".metadata.json")
@@ -194,9 +201,66 @@ def test_only_wanted_columns_are_made(tables: Tables) -> None:
 
 
 def test_ids_are_distinct(tables: Tables) -> None:
-    for name in METADATA_TABLES - {"changes", "position_deletes"}:
+    for name in METADATA_TABLES - {"changes"}:
         ids = [f.field_id for f in walk(metadata_table_fields(name, tables.load().metadata))]
         assert len(ids) == len(set(ids)), name
+
+
+def test_a_bound_that_is_no_value_names_its_manifest(tables: Tables) -> None:
+    table = tables.load()
+    file = DataFile("/f", 1, 100, partition=("a",), lower_bounds={1: b"no long"})
+    committed(tables, table, [ManifestEntry(EntryStatus.ADDED, file)], ManifestContent.DATA)
+    with pytest.raises(duckdb.Error, match=r"Manifest .*/hand\.avro is damaged .* binary form of a long"):
+        rows(tables, "files", "readable_metrics")
+    assert len(rows(tables, "files", "lower_bounds")) == 1
+
+
+def committed(tables: Tables, table: LoadedTable, entries: Sequence[ManifestEntry], content: ManifestContent) -> None:
+    """Make ``entries`` all that the table's next snapshot holds."""
+    metadata, folder = table.metadata, tables.warehouse / "db" / "t" / "metadata"
+    snapshot = replace(
+        metadata.snapshots[-1], snapshot_id=7, parent_id=None, manifest_list=str(folder / "hand-list.avro")
+    )
+    version, schema, spec = metadata.format_version, metadata.schema, metadata.spec
+    encoded = encode_manifest(entries, spec, schema, version, content, 7)
+    path = folder / "hand.avro"
+    path.write_bytes(encoded)
+    listed = describe_manifest(
+        str(path), encoded, entries, spec, schema, snapshot_id=7, sequence_number=9, content=content
+    )
+    Path(str(snapshot.manifest_list)).write_bytes(encode_manifest_list([listed], 7, None, 9, version))
+    refs = {"main": SnapshotRef(7)}
+    made = replace(metadata, snapshots=(*metadata.snapshots, snapshot), current_snapshot_id=7, refs=refs)
+    (folder / "v9.metadata.json").write_bytes(made.serialize())
+    (folder / "version-hint.text").write_text("9")
+
+
+def test_rows_of_position_delete_files(tables: Tables) -> None:
+    paths = []
+    for name, positions in (("d1", [3, 5]), ("d2", [8])):
+        columns = {"file_path": pa.array(["/data"] * len(positions)), "pos": pa.array(positions, pa.int64())}
+        numbers = (2147483546, 2147483545)
+        schema = pa.schema(
+            pa.field(n, a.type, metadata={"PARQUET:field_id": str(i)})
+            for (n, a), i in zip(columns.items(), numbers, strict=True)
+        )
+        paths.append(str(tables.warehouse / f"{name}.parquet"))
+        pq.write_table(pa.table(columns, schema), paths[-1])
+    files = [
+        DataFile(p, 1, Path(p).stat().st_size, content=FileContent.POSITION_DELETES, partition=(part,))
+        for p, part in zip(paths, ("a", None), strict=True)
+    ]
+    entries = [ManifestEntry(EntryStatus.ADDED, file) for file in files]
+    committed(tables, tables.load(), entries, ManifestContent.DELETES)
+    found = rows(tables, "position_deletes")
+    assert sorted(found, key=lambda row: row[1]) == [
+        ("/data", 3, None, {"p": "a"}, 0, paths[0]),
+        ("/data", 5, None, {"p": "a"}, 0, paths[0]),
+        ("/data", 8, None, {"p": None}, 0, paths[1]),
+    ]
+    assert sorted(rows(tables, "position_deletes", "delete_file_path")) == [(paths[0],)] * 2 + [(paths[1],)]
+    first, _, _ = (s.snapshot_id for s in tables.load().metadata.snapshots)
+    assert rows(tables, "position_deletes", snapshot=first) == []
 
 
 def test_changes_come_later(tables: Tables) -> None:

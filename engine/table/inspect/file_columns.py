@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.metadata.types import (
@@ -15,6 +16,7 @@ from bergsql.catalog.metadata.types import (
     NestedField,
     StringType,
 )
+from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.inspect.model import array_of
 from bergsql.engine.table.metadata_columns import partition_type
 
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
 
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.metadata.types import StructType
-    from bergsql.engine.table.datafile import DataFile, ManifestEntry
+    from bergsql.engine.table.datafile import ManifestEntry
     from bergsql.engine.table.inspect.model import Fields
-    from bergsql.engine.table.manifests import RawEntry
+    from bergsql.engine.table.manifests import ManifestColumns
 
 PARTITION = "partition"
+_FILE_SIZE = 104
 
 
 def _counts(field_id: int, key_id: int, name: str, doc: str, value: IcebergType | None = None) -> NestedField:
@@ -82,39 +85,6 @@ def file_fields(metadata: TableMetadata) -> Fields:
     return (*_BEFORE_PARTITION, *between, *_AFTER_PARTITION)
 
 
-Entries = Sequence[tuple["RawEntry", "ManifestEntry"]]
-"""Entries of one manifest: as they are written, and with what they inherit."""
-
-_VALUES: dict[str, Callable[[Any, Any], object]] = {
-    "content": lambda _, file: file.content,
-    "file_path": lambda raw, _: raw.path,
-    "file_format": lambda _, file: file.format,
-    "spec_id": lambda _, file: file.spec_id,
-    "record_count": lambda raw, _: raw.record_count,
-    "file_size_in_bytes": lambda raw, _: raw.file_size,
-    "column_sizes": lambda raw, _: raw.column_sizes,
-    "value_counts": lambda raw, _: raw.value_counts,
-    "null_value_counts": lambda raw, _: raw.null_counts,
-    "nan_value_counts": lambda raw, _: raw.nan_counts,
-    "lower_bounds": lambda raw, _: raw.lower_bounds,
-    "upper_bounds": lambda raw, _: raw.upper_bounds,
-    "key_metadata": lambda raw, _: raw.key_metadata,
-    "split_offsets": lambda raw, _: _split_offsets(raw),
-    "equality_ids": lambda raw, _: raw.equality_ids,
-    "sort_order_id": lambda raw, _: raw.sort_order_id,
-    "first_row_id": lambda _, file: file.first_row_id,
-    "referenced_data_file": lambda raw, _: raw.referenced_data_file,
-    "content_offset": lambda raw, _: raw.content_offset,
-    "content_size_in_bytes": lambda raw, _: raw.content_size,
-}
-
-
-def _split_offsets(raw: RawEntry) -> tuple[int, ...] | None:
-    """The offsets, unless they cannot be right; Iceberg then shows none."""
-    offsets = raw.split_offsets
-    return offsets if offsets and offsets[-1] < raw.file_size else None
-
-
 class UnitedPartitions:
     """Partitions of all specs of a table as values of one struct, ``type``; a file's spec gives the fields it has."""
 
@@ -128,15 +98,54 @@ class UnitedPartitions:
             for spec in metadata.specs
         }
 
-    def of(self, file: DataFile) -> tuple[object, ...]:
-        """The internal values of the file's partition, None in fields of other specs."""
-        values = file.partition
-        return tuple(None if place is None else values[place] for place in self._places[file.spec_id])
+    def of(self, spec_id: int, values: Sequence[object]) -> tuple[object, ...]:
+        """A partition's internal values of a spec with None in the fields of others."""
+        return tuple(None if place is None else values[place] for place in self._places[spec_id])
 
 
-def file_column(field: NestedField, entries: Entries, partitions: UnitedPartitions) -> pa.Array:
-    """The column ``field`` of :func:`file_fields` of the files of ``entries``."""
-    if field.name == PARTITION:
-        return array_of(field.type, [partitions.of(entry.data_file) for _, entry in entries])
-    value = _VALUES[field.name]
-    return array_of(field.type, [value(raw, entry.data_file) for raw, entry in entries])
+class FileRows:
+    """Some files of a manifest, by their places in it. Only what is asked for is decoded."""
+
+    def __init__(self, columns: ManifestColumns, rows: Sequence[int], partitions: UnitedPartitions) -> None:
+        self.columns = columns
+        self.rows = rows
+        self.partitions = partitions
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def fields(self, *numbers: int) -> list[list[Any]]:
+        """The values of fields, by their ids, as they are written."""
+        return self.columns.fields(numbers, self.rows)
+
+    @cached_property
+    def entries(self) -> list[ManifestEntry]:
+        """The entries with what they inherit."""
+        return self.columns.entries(self.rows)
+
+
+def file_column(field: NestedField, files: FileRows) -> pa.Array:
+    """The column ``field`` of :func:`file_fields`. CORRUPT where a value cannot be decoded."""
+    return array_of(field.type, _values(field, files))
+
+
+def _values(field: NestedField, files: FileRows) -> Sequence[Any]:
+    spec_id = files.columns.manifest.spec_id
+    match field.name:
+        case "spec_id":
+            return [spec_id] * len(files)
+        case "first_row_id" if files.columns.manifest.first_row_id is not None:
+            return [entry.data_file.first_row_id for entry in files.entries]
+        case "split_offsets":
+            # Those that cannot be right are not shown, as in Iceberg.
+            offsets, sizes = files.fields(field.field_id, _FILE_SIZE)
+            return [o if o and o[-1] < size else None for o, size in zip(offsets, sizes, strict=True)]
+    (values,) = files.fields(field.field_id)
+    match field.name:
+        case "content":
+            return [value or FileContent.DATA for value in values]
+        case "file_format":
+            return [value.upper() for value in values]
+        case "partition":
+            return [files.partitions.of(spec_id, value) for value in values]
+    return values

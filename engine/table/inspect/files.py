@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.types import IntegerType, LongType, NestedField, StructType
 from bergsql.engine.table.avro import corrupt
-from bergsql.engine.table.datafile import EntryStatus, ManifestContent
-from bergsql.engine.table.inspect.file_columns import UnitedPartitions, file_column, file_fields
+from bergsql.engine.table.datafile import ManifestContent
+from bergsql.engine.table.inspect.file_columns import FileRows, UnitedPartitions, file_column, file_fields
 from bergsql.engine.table.inspect.model import BATCH_ROWS, array_of, batch_of, struct_array
-from bergsql.engine.table.inspect.readable_metrics import READABLE_METRICS, readable_metrics, readable_metrics_field
-from bergsql.engine.table.manifests import entries_of, read_manifest_list, read_raw_entries
+from bergsql.engine.table.inspect.readable_metrics import readable_metrics, readable_metrics_field
+from bergsql.engine.table.manifests import read_columns, read_manifest_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.table.datafile import ManifestFile
-    from bergsql.engine.table.inspect.file_columns import Entries
     from bergsql.engine.table.inspect.model import Fields, Inspected
-
-DATA_FILE = "data_file"
 
 
 def fields(name: str, metadata: TableMetadata) -> Fields:
@@ -34,7 +32,7 @@ def fields(name: str, metadata: TableMetadata) -> Fields:
             NestedField(1, "snapshot_id", LongType(), False),
             NestedField(3, "sequence_number", LongType(), False),
             NestedField(4, "file_sequence_number", LongType(), False),
-            NestedField(2, DATA_FILE, StructType(columns), True),
+            NestedField(2, "data_file", StructType(columns), True),
         )
     return (*columns, readable_metrics_field(metadata.schema, columns))
 
@@ -45,13 +43,12 @@ def batches(name: str, inspected: Inspected, wanted: Fields) -> Iterator[pa.Reco
     :raises BergError: NOT_FOUND or CORRUPT, naming a manifest or a manifest list.
     """
     partitions = UnitedPartitions(inspected.metadata)
-    of_entries = name.endswith("entries")
     for manifest in manifests_of(name, inspected):
-        raw = read_raw_entries(inspected.storage, manifest, inspected.metadata)
-        rows = zip(raw, entries_of(raw, manifest), strict=True)
-        kept = rows if of_entries else (row for row in rows if row[1].status != EntryStatus.DELETED)
-        while chunk := list(islice(kept, BATCH_ROWS)):
-            yield _batch(chunk, manifest, inspected.metadata, partitions, wanted)
+        columns = read_columns(inspected.storage, manifest, inspected.metadata)
+        rows = range(columns.count) if name.endswith("entries") else columns.live()
+        for start in range(0, len(rows), BATCH_ROWS):
+            files = FileRows(columns, rows[start : start + BATCH_ROWS], partitions)
+            yield _batch(files, inspected.metadata.schema, wanted)
 
 
 def manifests_of(name: str, inspected: Inspected) -> Iterator[ManifestFile]:
@@ -68,22 +65,25 @@ def manifests_of(name: str, inspected: Inspected) -> Iterator[ManifestFile]:
                 yield manifest
 
 
-def _batch(
-    entries: Entries, manifest: ManifestFile, metadata: TableMetadata, partitions: UnitedPartitions, wanted: Fields
-) -> pa.RecordBatch:
+def _batch(files: FileRows, schema: Schema, wanted: Fields) -> pa.RecordBatch:
     import pyarrow as pa
 
     def column(field: NestedField) -> pa.Array:
-        if field.name == READABLE_METRICS:
-            return readable_metrics(field, metadata.schema, entries)
-        if field.name in ("status", "snapshot_id", "sequence_number", "file_sequence_number"):
-            return array_of(field.type, [getattr(entry, field.name) for _, entry in entries])
-        if field.name == DATA_FILE and isinstance(field.type, StructType):
-            parts = [file_column(f, entries, partitions) for f in field.type.fields]
-            return struct_array(field.type.fields, parts, [False] * len(entries))
-        return file_column(field, entries, partitions)
+        match field.name:
+            case "readable_metrics":
+                return readable_metrics(field, schema, files)
+            case "status" | "snapshot_id" | "sequence_number" | "file_sequence_number":
+                return array_of(field.type, [getattr(entry, field.name) for entry in files.entries])
+            case "data_file":
+                assert isinstance(field.type, StructType)
+                parts = [file_column(f, files) for f in field.type.fields]
+                return struct_array(field.type.fields, parts, [False] * len(files))
+        return file_column(field, files)
 
+    what = f"Manifest {files.columns.manifest.path}"
     try:
         return batch_of({f.name: column(f) for f in wanted}, wanted)
+    except BergError as error:  # a bound that is no value; others name the manifest themselves
+        raise error if what in error.message else corrupt(what, error.message) from error
     except (pa.ArrowException, OverflowError, TypeError) as error:  # values that the types of their fields do not have
-        raise corrupt(f"Manifest {manifest.path}", str(error)) from error
+        raise corrupt(what, str(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.partition_text import value_text
 from bergsql.catalog.metadata.types import (
     BooleanType,
@@ -17,6 +18,7 @@ from bergsql.catalog.metadata.types import (
     UnknownType,
 )
 from bergsql.catalog.metadata.values import from_bytes
+from bergsql.engine.table.avro import corrupt
 from bergsql.engine.table.datafile import ManifestContent
 from bergsql.engine.table.inspect.model import rows_batches
 from bergsql.engine.table.manifests import read_manifest_list
@@ -96,7 +98,10 @@ def _summaries(manifest: ManifestFile, metadata: TableMetadata) -> list[tuple[ob
     spec = metadata.spec_by_id(manifest.spec_id)
     if manifest.partitions is None or spec is None:
         return None
-    return [_summary(s, part, metadata) for s, part in zip(manifest.partitions, spec.fields, strict=False)]
+    try:
+        return [_summary(s, part, metadata) for s, part in zip(manifest.partitions, spec.fields, strict=False)]
+    except BergError as error:
+        raise corrupt(f"What a manifest list says of {manifest.path}", error.message) from error
 
 
 def _summary(summary: FieldSummary, part: PartitionField, metadata: TableMetadata) -> tuple[object, ...]:
@@ -121,6 +126,6 @@ def _source_type(source_id: int, metadata: TableMetadata) -> IcebergType:
 def _bound_text(bound: bytes | None, part: PartitionField, source: IcebergType) -> str | None:
     """A bound as a person reads it; ``null`` where there is none, as in Iceberg."""
     result = part.transform.result_type(source)
-    if isinstance(result, UnknownType):
-        return None if bound is not None else "null"
-    return value_text(part.transform, source, None if bound is None else from_bytes(result, bound))
+    if bound is None or isinstance(result, UnknownType):
+        return "null" if bound is None else None
+    return value_text(part.transform, source, from_bytes(result, bound))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.metadata.types import IntegerType, LongType, NestedField, TimestamptzType
-from bergsql.engine.table.datafile import EntryStatus, FileContent
+from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.inspect.file_columns import PARTITION, UnitedPartitions
 from bergsql.engine.table.inspect.model import rows_batches
-from bergsql.engine.table.manifests import entries_of, read_manifest_list, read_raw_entries
+from bergsql.engine.table.manifests import read_columns, read_manifest_list
 from bergsql.engine.table.metadata_columns import partition_type
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def batches(_: str, inspected: Inspected, wanted: Fields) -> Iterator[pa.RecordB
     partitions = UnitedPartitions(metadata)
     found: dict[tuple[object, ...], _Partition] = {}
     for entry in _live_entries(inspected):
-        values = partitions.of(entry.data_file)
+        values = partitions.of(entry.data_file.spec_id, entry.data_file.partition)
         partition = found.setdefault(tuple(map(_key, values)), _Partition(values))
         partition.add(entry.data_file)
         snapshot = None if entry.snapshot_id is None else metadata.snapshot(entry.snapshot_id)
@@ -103,5 +103,5 @@ def _live_entries(inspected: Inspected) -> Iterator[ManifestEntry]:
     if inspected.snapshot is None:
         return
     for manifest in read_manifest_list(inspected.storage, inspected.snapshot, inspected.metadata):
-        raw = read_raw_entries(inspected.storage, manifest, inspected.metadata)
-        yield from entries_of(raw, manifest, lambda entry: entry.status != EntryStatus.DELETED)
+        columns = read_columns(inspected.storage, manifest, inspected.metadata)
+        yield from columns.entries(columns.live())

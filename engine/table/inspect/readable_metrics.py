@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.metadata.types import (
     GeographyType,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.types import IcebergType
-    from bergsql.engine.table.inspect.file_columns import Entries
+    from bergsql.engine.table.inspect.file_columns import FileRows
     from bergsql.engine.table.inspect.model import Fields
 
 READABLE_METRICS = "readable_metrics"
@@ -64,28 +64,27 @@ def _columns(schema: Schema) -> list[tuple[str, NestedField]]:
     return sorted(named, key=lambda item: item[0].encode("utf-16-be"))
 
 
-def readable_metrics(field: NestedField, schema: Schema, entries: Entries) -> pa.Array:
-    """The column ``field``, of :func:`readable_metrics_field`, of the files of ``entries``.
+def readable_metrics(field: NestedField, schema: Schema, files: FileRows) -> pa.Array:
+    """The column ``field``, of :func:`readable_metrics_field`.
 
     :raises BergError: CORRUPT for a bound that is none of its column's type.
     """
-    raws = [raw for raw, _ in entries]
-    count_maps = [[getattr(r, name) or {} for r in raws] for name in _RAW_COUNTS]
-    bound_maps = [[getattr(r, name) or {} for r in raws] for name in ("lower_bounds", "upper_bounds")]
-    present = [False] * len(raws)
+    maps: list[list[Mapping[int, Any]]] = [[m or {} for m in column] for column in files.fields(*_RAW_IDS)]
+    present = [False] * len(files)
     metrics = field.type
     assert isinstance(metrics, StructType)
     columns = []
     for (_, column), wanted in zip(_columns(schema), metrics.fields, strict=True):
         number = column.field_id
-        parts = [array_of(LongType(), [m.get(number) for m in maps]) for maps in count_maps]
-        parts += [array_of(column.type, [_bound(column.type, m, number) for m in maps]) for maps in bound_maps]
+        parts = [array_of(LongType(), [m.get(number) for m in counts]) for counts in maps[:4]]
+        parts += [array_of(column.type, [_bound(column.type, m, number) for m in bounds]) for bounds in maps[4:]]
         assert isinstance(wanted.type, StructType)
         columns.append(struct_array(wanted.type.fields, parts, present))
     return struct_array(metrics.fields, columns, present)
 
 
-_RAW_COUNTS = ("column_sizes", "value_counts", "null_counts", "nan_counts")
+_RAW_IDS = (108, 109, 110, 137, 125, 128)
+"""The statistics among a manifest's fields: sizes, counts of values, NULLs and NaNs, bounds."""
 
 
 def _bound(t: IcebergType, bounds: Mapping[int, bytes], number: int) -> object:

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from bergsql.engine.table.inspect.model import Fields
     from bergsql.engine.table.read_point import ReadPoint
 
+_SCANNED = "position_deletes"
+"""The one whose rows DuckDB reads from files itself."""
 _FAMILIES = {
     "history": "snapshots history metadata_log_entries refs",
     "files": "files data_files delete_files all_files all_data_files all_delete_files entries all_entries",
     "manifests": "manifests all_manifests",
     "partitions": "partitions",
+    _SCANNED: _SCANNED,
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 
@@ -90,6 +93,11 @@ def metadata_scan(
         check_point(name)
     wanted = fields if columns is None else tuple(f for f in fields if f.name in columns) or fields[:1]
     inspected = Inspected(metadata, table.metadata_location, storage, (point or current(metadata)).snapshot)
+    if name == _SCANNED:
+        from bergsql.engine.table.inspect.position_deletes import scan_sql
+
+        sql, variables = scan_sql(inspected, wanted, name_prefix)
+        return TableScan(sql, variables, FilePlan(), Schema(0, fields), wanted)
     stream = RowStream(wanted, lambda: _family(name).batches(name, inspected, wanted))
     variable = f"{name_prefix}_rows"
     sql = f"SELECT {', '.join(identifier(f.name) for f in wanted)} FROM temp.main.{variable}"
