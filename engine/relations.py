@@ -131,7 +131,7 @@ class SessionRelations:
         """
         from bergsql.engine.names import table_name
         from bergsql.engine.plan.relations import IcebergRelation, is_metadata_table
-        from bergsql.engine.plan.time_travel import is_reference, reference_point
+        from bergsql.engine.plan.time_travel import is_reference
 
         base, dollar, suffix = parts[-1].rpartition("$")
         if dollar and is_metadata_table(suffix):
@@ -142,12 +142,28 @@ class SessionRelations:
             return None
         name = table_name(self._session, shorter, span)
         if not name.catalog.table_exists(name.ident):
-            return None
+            return self._metadata_at_reference(shorter, suffix, span) if is_reference(suffix) else None
         table, storage = name.catalog.load_table(name.ident), name.catalog.storage()
         if is_metadata_table(suffix):
             return IcebergRelation(name.parts, table, storage, suffix)
+        return self._at_reference(IcebergRelation(name.parts, table, storage), suffix, span)
+
+    def _at_reference(self, relation: IcebergRelation, reference: str, span: Span | None) -> IcebergRelation:
+        from bergsql.engine.plan.time_travel import reference_point
+
         try:
-            point = reference_point(table.metadata, suffix, self.time_zone)
+            point = reference_point(relation.table.metadata, reference, self.time_zone)
         except BergError as error:
             raise error.at(span) from None
-        return IcebergRelation(name.parts, table, storage, point=point, reference=suffix)
+        return relation._replace(point=point, reference=reference)
+
+    def _metadata_at_reference(
+        self, parts: tuple[str, ...], reference: str, span: Span | None
+    ) -> IcebergRelation | None:
+        """``t.files.branch_b``: a metadata table, ``parts``, of a state of its table."""
+        from bergsql.engine.plan.relations import is_metadata_table
+
+        if not is_metadata_table(parts[-1].rpartition("$")[2]):
+            return None
+        relation = self.part_of_table(parts, span)
+        return None if relation is None else self._at_reference(relation, reference, span)

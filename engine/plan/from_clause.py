@@ -207,17 +207,14 @@ def _bind_relation_of(
     written: str,
 ) -> str:
     if relation.suffix is not None:
-        return _bind_metadata_table(relation, alias, names, scope, planner, span, written)
+        return _bind_metadata_table(relation, alias, names, scope, planner, span, limit, written)
     number = planner.slot(relation)
     columns = [
         OutputColumn(f.name, from_iceberg(f.type), not f.required, Origin(number, (f.name,)))
         for f in relation.schema.fields
     ]
     scope.slots.add(number)
-    sql = planner.slots[number].mark
-    if limit is not None:
-        planner.slots[number].sampled = True
-        sql = f"(SELECT * FROM {sql} LIMIT {limit})"
+    sql = _limited(planner, number, limit)
     answers_to = (alias,) if alias else relation.parts
     if relation.reference is not None and alias is None:
         answers_to = (*relation.parts, relation.reference)
@@ -231,15 +228,26 @@ def _bind_metadata_table(
     scope: Scope,
     planner: Planner,
     span: Span | None,
+    limit: int | None,
     written: str,
 ) -> str:
-    from bergsql.engine.plan.metadata_tables import names_of, output_columns
+    from bergsql.engine.plan.metadata_tables import check_state, names_of, output_columns
 
+    check_state(relation, span)
     number = planner.slot(relation)
     columns = output_columns(relation, number, span)
     answers_to = (alias,) if alias else names_of(relation, written)
-    mark = planner.slots[number].mark
-    return derive(mark, columns, alias or written, answers_to, names, scope, planner, span, is_scan=True)
+    sql = _limited(planner, number, limit)
+    return derive(sql, columns, alias or written, answers_to, names, scope, planner, span, is_scan=True)
+
+
+def _limited(planner: Planner, number: int, limit: int | None) -> str:
+    """The scan ``number``, of at most ``limit`` rows."""
+    slot = planner.slots[number]
+    if limit is None:
+        return slot.mark
+    slot.sampled = True
+    return f"(SELECT * FROM {slot.mark} LIMIT {limit})"
 
 
 def _bind_connector(

@@ -27,6 +27,21 @@ def fields_of(relation: IcebergRelation, span: Span | None) -> Fields:
         raise error.at(span) from None
 
 
+def check_state(relation: IcebergRelation, span: Span | None) -> None:
+    """Refuse a state of the table where its metadata table is of all snapshots.
+
+    :raises BergError: INVALID, at ``span``.
+    """
+    if relation.point is None:
+        return
+    from bergsql.engine.table.inspect.tables import check_point
+
+    try:
+        check_point(name_of(relation))
+    except BergError as error:
+        raise error.at(span) from None
+
+
 def name_of(relation: IcebergRelation) -> str:
     """Its name without case, which does not matter."""
     return str(relation.suffix).casefold()
@@ -42,6 +57,8 @@ def output_columns(relation: IcebergRelation, number: int, span: Span | None) ->
 
 def names_of(relation: IcebergRelation, written: str) -> tuple[str, ...]:
     """The dotted name that it answers to; ``written`` is its last part in the query."""
+    if relation.reference == written:
+        return (*relation.parts, str(relation.suffix), written)
     base = relation.parts[:-1] if "$" in written else relation.parts
     return (*base, written)
 

@@ -72,7 +72,9 @@ def _batch(files: FileRows, schema: Schema, wanted: Fields) -> pa.RecordBatch:
         match field.name:
             case "readable_metrics":
                 return readable_metrics(field, schema, files)
-            case "status" | "snapshot_id" | "sequence_number" | "file_sequence_number":
+            case "status":
+                return array_of(field.type, files.fields(field.field_id)[0])
+            case "snapshot_id" | "sequence_number" | "file_sequence_number":
                 return array_of(field.type, [getattr(entry, field.name) for entry in files.entries])
             case "data_file":
                 assert isinstance(field.type, StructType)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.types import (
+    TIMESTAMPS,
+    DateType,
+    DoubleType,
+    FloatType,
     GeographyType,
     GeometryType,
+    IntegerType,
     LongType,
     NestedField,
     StructType,
+    TimeType,
     UnknownType,
     VariantType,
     walk,
 )
 from bergsql.catalog.metadata.values import from_bytes
-from bergsql.engine.table.inspect.model import array_of, struct_array
+from bergsql.engine.table.inspect.model import array_of, arrow_of, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +75,7 @@ def readable_metrics(field: NestedField, schema: Schema, files: FileRows) -> pa.
 
     :raises BergError: CORRUPT for a bound that is none of its column's type.
     """
-    maps: list[list[Mapping[int, Any]]] = [[m or {} for m in column] for column in files.fields(*_RAW_IDS)]
+    maps = [[m or {} for m in column] for column in files.maps(*_RAW_IDS)]
     present = [False] * len(files)
     metrics = field.type
     assert isinstance(metrics, StructType)
@@ -77,7 +83,7 @@ def readable_metrics(field: NestedField, schema: Schema, files: FileRows) -> pa.
     for (_, column), wanted in zip(_columns(schema), metrics.fields, strict=True):
         number = column.field_id
         parts = [array_of(LongType(), [m.get(number) for m in counts]) for counts in maps[:4]]
-        parts += [array_of(column.type, [_bound(column.type, m, number) for m in bounds]) for bounds in maps[4:]]
+        parts += [_bounds_array(column.type, [m.get(number) for m in bounds]) for bounds in maps[4:]]
         assert isinstance(wanted.type, StructType)
         columns.append(struct_array(wanted.type.fields, parts, present))
     return struct_array(metrics.fields, columns, present)
@@ -85,8 +91,23 @@ def readable_metrics(field: NestedField, schema: Schema, files: FileRows) -> pa.
 
 _RAW_IDS = (108, 109, 110, 137, 125, 128)
 """The statistics among a manifest's fields: sizes, counts of values, NULLs and NaNs, bounds."""
+_WIDTHS: dict[type[IcebergType], int] = {
+    **dict.fromkeys((IntegerType, DateType, FloatType), 4),
+    **dict.fromkeys((LongType, TimeType, DoubleType, *TIMESTAMPS), 8),
+}
+"""How many bytes the types have whose binary form is Arrow's own."""
 
 
-def _bound(t: IcebergType, bounds: Mapping[int, bytes], number: int) -> object:
-    data = bounds.get(number)
-    return None if data is None or isinstance(t, _WITHOUT_BOUNDS) else from_bytes(t, data)
+def _bounds_array(t: IcebergType, bounds: Sequence[bytes | None]) -> pa.Array:
+    """Values of their binary forms."""
+    import pyarrow as pa
+
+    if isinstance(t, _WITHOUT_BOUNDS):
+        return pa.nulls(len(bounds))
+    width = _WIDTHS.get(type(t))
+    if width is None or any(b is not None and len(b) != width for b in bounds):  # of an int that became a long
+        return array_of(t, [None if b is None else from_bytes(t, b) for b in bounds])
+    known = pa.array([b is not None for b in bounds], pa.bool_()).buffers()[1]
+    nothing = bytes(width)
+    data = pa.py_buffer(b"".join([nothing if b is None else b for b in bounds]))
+    return pa.Array.from_buffers(arrow_of(t), len(bounds), [known, data])
