@@ -82,6 +82,8 @@ def bind_aggregate(
             sql = function.build(call, ready, context)
         except BergError as error:
             raise error.at(span) from None
+    if over is None and not (around.distinct or around.order or around.conditions or around.ignore_nulls):
+        context.found.calls[sql] = (function.name, tuple(ready))
     if around.within and context.spark:
         rest = call_text(name, [b.text for b in bound[1:]], around.distinct)
         text = f"{rest} WITHIN GROUP (ORDER BY {around.within})"

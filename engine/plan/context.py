@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from bergsql.engine.plan.images import Image
+    from bergsql.engine.plan.metadata_answers import Answered
     from bergsql.engine.plan.relations import IcebergRelation, Relations
     from bergsql.engine.sql.parser.query import Place
     from bergsql.engine.sql.statements import TableHint
@@ -30,10 +31,10 @@ class Slot(Record):
 
     ``mark`` stands for its SQL until the whole query is planned. ``padded`` is True behind an outer join that adds rows
     of NULLs for it: only what such rows cannot fulfil may be pushed then. ``sampled`` is True below TABLESAMPLE: a
-    filter in front of it would draw from other rows.
+    filter in front of it would draw from other rows. ``answered`` where manifests say all that the query asks of it.
     """
 
-    __slots__ = ("columns", "mark", "padded", "predicates", "relation", "sampled")
+    __slots__ = ("answered", "columns", "mark", "padded", "predicates", "relation", "sampled")
 
     def __init__(self, relation: IcebergRelation, mark: str) -> None:
         self.relation = relation
@@ -42,6 +43,7 @@ class Slot(Record):
         self.predicates: list[Predicate] = []
         self.padded = False
         self.sampled = False
+        self.answered: Answered | None = None
 
 
 class OutputColumn(Record):
@@ -101,6 +103,8 @@ class Planner:
         self._aliases: dict[str, int] = {}
         self.equal: list[tuple[Origin, Origin]] = []
         """Pairs of columns: what is known of the first holds for the second too, in every row that matters."""
+        self.reads = False
+        """True where the query will run, so that manifests may be looked at."""
         self.known: dict[str, object] = {}
         """Values of constant expressions, by SQL."""
         self._now: datetime | None = None
@@ -111,7 +115,7 @@ class Planner:
         """A planner of a view's query, which becomes a part of this one."""
         inner = Planner(relations, hints)
         inner.slots, inner._aliases, inner.unreadable = self.slots, self._aliases, self.unreadable
-        inner.equal, inner._now = self.equal, self.now
+        inner.equal, inner._now, inner.reads = self.equal, self.now, self.reads
         return inner
 
     @property
@@ -164,13 +168,14 @@ class Found:
     """What binding the expressions of one SELECT came across.
 
     ``loose`` are columns read outside of aggregates and of group keys: wrong in a grouped query. ``partitions`` are the
-    SQL of what each window function is partitioned by.
+    SQL of what each window function is partitioned by; ``calls`` the aggregates with nothing but arguments, by SQL.
     """
 
-    __slots__ = ("aggregate", "loose", "partitions")
+    __slots__ = ("aggregate", "calls", "loose", "partitions")
 
     def __init__(self) -> None:
         self.aggregate = False
+        self.calls: dict[str, tuple[str, tuple[Bound, ...]]] = {}
         self.partitions: list[frozenset[str]] = []
         self.loose: list[tuple[str, Span | None]] = []
 

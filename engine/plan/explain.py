@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.predicate import AlwaysTrue
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.query import PlannedScan, QueryPlan
+    from bergsql.engine.table.datafile import DataFile
+    from bergsql.engine.table.planning import FilePlan
 
 
 def explain_lines(plan: QueryPlan) -> list[str]:
@@ -41,6 +45,11 @@ def json_plan(plan: QueryPlan, sink: str | None) -> str:
             "contents": "; ".join(line.strip() for line in _scan_lines(scan)[1:]),
             "rows": _rows(scan),
             "files": scan.scan.plan.files_kept,
+            "filesTotal": scan.scan.plan.files_total,
+            "manifests": scan.scan.plan.manifests_kept,
+            "manifestsTotal": scan.scan.plan.manifests_total,
+            "deleteFiles": scan.scan.plan.delete_files,
+            "prunedBy": dict(_pruned_by(scan.scan.plan)),
         }
         for number, scan in enumerate(plan.scans, 1)
     ]
@@ -61,14 +70,55 @@ def _scan_lines(planned: PlannedScan) -> list[str]:
     lines = [f"  Scan {planned.table}"]
     snapshot = planned.snapshot_id
     lines.append(f"    snapshot: {snapshot if snapshot is not None else 'none'}")
-    lines.append(f"    columns: {', '.join(planned.columns)}")
+    if planned.answers:
+        lines.append(f"    answered from metadata: {', '.join(planned.answers)}")
+    else:
+        lines.append(f"    columns: {', '.join(planned.columns)}")
     if not isinstance(planned.predicate, AlwaysTrue):
-        lines.append(f"    pushed down: {planned.predicate}")
+        lines.append(f"    pushed down: {_cut(str(planned.predicate))}")
     lines.append(f"    manifests: {files.manifests_kept} of {files.manifests_total}")
     lines.append(f"    files: {files.files_kept} of {files.files_total}, {size_text(files.bytes_kept)}")
-    if files.delete_files:
-        lines.append(f"    delete files: {files.delete_files}")
-    return lines
+    pruned = _pruned_by(files)
+    if pruned:
+        lines.append(f"    pruned by: {', '.join(f'{rule} ({count})' for rule, count in pruned)}")
+    return lines + _delete_lines(files)
+
+
+_LONGEST = 1000
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _pruned_by(files: FilePlan) -> tuple[tuple[str, int], ...]:
+    """How many files each rule left out."""
+    return tuple((rule, count) for rule, count in getattr(files, "pruned_by", ()) if count)
+
+
+def _delete_lines(files: FilePlan) -> list[str]:
+    """The delete files that apply, and how the rows that they name are left out."""
+    applied = {id(d): d.data_file for t in files.tasks for d in t.deletes}
+    if not applied:
+        return []
+    kinds = Counter(map(_delete_kind, applied.values()))
+    size = sum(f.content_size or f.file_size for f in applied.values())
+    shown = ", ".join(f"{kinds[kind]} {kind}" for kind in _HOW if kind in kinds)
+    touched = [{_delete_kind(d.data_file) for d in t.deletes} for t in files.tasks if t.deletes]
+    ways = dict.fromkeys(_HOW[kind] for kind in _HOW if any(kind in kinds_ for kinds_ in touched))
+    return [
+        f"    delete files: {len(applied)}, {size_text(size)} ({shown})",
+        f"    files with deletes: {len(touched)} of {files.files_kept}, rows left out {' and '.join(ways)}",
+    ]
+
+
+_HOW = {"deletion vector": "by position", "position": "by position", "equality": "by key"}
+
+
+def _delete_kind(file: DataFile) -> str:
+    if file.content == FileContent.EQUALITY_DELETES:
+        return "equality"
+    return "deletion vector" if file.format == "PUFFIN" else "position"
 
 
 def size_text(count: int) -> str:

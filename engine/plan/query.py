@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bergsql.engine.plan.context import BoundQuery, Slot
-    from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.plan.metadata_answers import Answered
+    from bergsql.engine.plan.relations import IcebergRelation, Relations
     from bergsql.engine.sql.statements import Expression, Query
     from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.scan import TableScan
@@ -37,6 +38,8 @@ class PlannedScan(NamedTuple):
     predicate: Predicate
     scan: TableScan
     snapshot_id: int | None = None
+    answers: tuple[str, ...] = ()
+    """The aggregates that manifests answered: then no file is read."""
 
 
 class QueryPlan(NamedTuple):
@@ -65,6 +68,7 @@ def plan_query(query: Query, relations: Relations) -> QueryPlan:
     :raises BergError: with its place, when a name, a type or a form is wrong.
     """
     planner = Planner(relations, query.hints)
+    planner.reads = True
     bound = _bound(query, planner)
     sql, scans = ready(bound.sql, planner)
     variables = {name: value for s in scans for name, value in s.scan.variables.items()}
@@ -138,6 +142,8 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
     relation = slot.relation
     if relation.suffix is not None:
         return _planned_metadata(number, slot)
+    if slot.answered is not None:
+        return _answered(relation, slot.answered)
     predicate = all_of(*slot.predicates)
     scan = build_scan(
         relation.table,
@@ -155,6 +161,21 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
         scan,
         snapshot.snapshot_id if snapshot is not None else None,
     )
+
+
+def _answered(relation: IcebergRelation, answered: Answered) -> PlannedScan:
+    """A scan that need not be made."""
+    from dataclasses import replace
+
+    from bergsql.engine.table.predicate import AlwaysTrue
+    from bergsql.engine.table.scan import TableScan
+
+    read = answered.plan
+    plan = replace(read, tasks=(), files_kept=0, bytes_kept=0, delete_files=0)
+    scan = TableScan("", {}, plan, relation.table.metadata.schema, ())
+    snapshot = relation.table.metadata.current_snapshot()
+    snapshot_id = snapshot.snapshot_id if snapshot is not None else None
+    return PlannedScan(".".join(relation.parts), (), AlwaysTrue(), scan, snapshot_id, answered.aggregates)
 
 
 def _planned_metadata(number: int, slot: Slot) -> PlannedScan:

@@ -114,6 +114,11 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     if group_sql or context.found.aggregate:
         context.check_grouped()
     distinct = _distinct(node, items, context)
+    if not group_sql and context.found.calls and planner.reads:
+        from bergsql.engine.plan.metadata_answers import answer
+
+        if answer(node, items, from_sql, context):
+            clauses = []
     select = f"SELECT {distinct}{', '.join(_item_sql(i, n) for n, i in enumerate(items))}"
     columns = [
         OutputColumn(i.name, i.bound.type, i.bound.nullable, images=_handed_on(i.bound, node, context)) for i in items
