@@ -93,7 +93,7 @@ def _cut(text: str) -> str:
 
 def _pruned_by(files: FilePlan) -> tuple[tuple[str, int], ...]:
     """How many files each rule left out."""
-    return tuple((rule, count) for rule, count in getattr(files, "pruned_by", ()) if count)
+    return tuple((rule, count) for rule, count in files.pruned_by if count)
 
 
 def _delete_lines(files: FilePlan) -> list[str]:
