@@ -69,7 +69,8 @@ def _scan_lines(planned: PlannedScan) -> list[str]:
     files = planned.scan.plan
     lines = [f"  Scan {planned.table}"]
     snapshot = planned.snapshot_id
-    lines.append(f"    snapshot: {snapshot if snapshot is not None else 'none'}")
+    state = f" ({planned.state})" if planned.state else ""
+    lines.append(f"    snapshot: {snapshot if snapshot is not None else 'none'}{state}")
     if planned.answers:
         lines.append(f"    answered from metadata: {', '.join(planned.answers)}")
     else:

@@ -7,6 +7,7 @@ numbers and times are. Bounds of text and bytes may have been cut.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -49,7 +50,7 @@ def answer(node: exp.Expr, items: Sequence[Item], from_sql: str, context: Contex
     from bergsql.engine.table.read_point import current
 
     relation = slot.relation
-    point = getattr(relation, "point", None) or current(relation.table.metadata)
+    point = relation.point or current(relation.table.metadata)
     wanted = [None if c is None else _wanted(*c, point.schema.fields) for c in calls]
     if any(w is _UNKNOWN for w in wanted):
         return False
@@ -75,9 +76,11 @@ def _only_scan(node: exp.Expr, from_sql: str, context: Context) -> Slot | None:
         return None
     (number,) = context.scope.slots
     slot = context.planner.slots[number]
-    mark, _, alias = from_sql.partition(" AS ")
-    plain = mark == slot.mark and "\x00" not in alias and len(context.scope.sources) == 1
-    return slot if plain and slot.relation.suffix is None and not slot.predicates else None
+    # Nothing behind its name: no sample, no lateral view.
+    plain = re.fullmatch(re.escape(slot.mark) + r' AS ("(?:[^"]|"")*"|\w+)', from_sql) is not None
+    if not plain or slot.sampled or slot.predicates or slot.relation.suffix is not None:
+        return None
+    return slot
 
 
 class _Wanted(NamedTuple):

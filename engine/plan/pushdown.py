@@ -20,6 +20,7 @@ from bergsql.engine.sql.types import BINARIES, INTEGERS, NUMBERS, STAMPS, TEXTS,
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.engine.plan.context import Context, OutputColumn, Planner
     from bergsql.engine.plan.scope import Scope
     from bergsql.engine.plan.truth import Facts
@@ -307,6 +308,19 @@ def spread(planner: Planner) -> None:
 
 def _named(name: str, _: Column) -> Column:
     return name
+
+
+def of_schema(predicate: Predicate, schema: Schema) -> Predicate:
+    """What the predicate says of the table's own columns: files have no statistics of metadata columns."""
+    from bergsql.engine.table.predicate import AlwaysTrue, And, Or, all_of, any_of, columns_of
+
+    if all(schema.find(str(name)) is not None for name in columns_of(predicate)):
+        return predicate
+    if isinstance(predicate, And):
+        return all_of(*(of_schema(c, schema) for c in predicate.children))
+    if isinstance(predicate, Or):
+        return any_of(*(of_schema(c, schema) for c in predicate.children))
+    return AlwaysTrue()
 
 
 def rejects_null(predicate: Predicate) -> bool:

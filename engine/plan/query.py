@@ -40,6 +40,8 @@ class PlannedScan(NamedTuple):
     snapshot_id: int | None = None
     answers: tuple[str, ...] = ()
     """The aggregates that manifests answered: then no file is read."""
+    state: str = ""
+    """What of the table's history was asked for, where that is not its current state."""
 
 
 class QueryPlan(NamedTuple):
@@ -145,6 +147,10 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
     if slot.answered is not None:
         return _answered(relation, slot.answered)
     predicate = all_of(*slot.predicates)
+    if slot.predicates:
+        from bergsql.engine.plan.pushdown import of_schema
+
+        predicate = of_schema(predicate, relation.schema)
     scan = build_scan(
         relation.table,
         relation.storage,
@@ -153,14 +159,26 @@ def _planned(number: int, slot: Slot) -> PlannedScan:
         columns=frozenset(slot.columns),
         name_prefix=f"s{number}",
     )
-    snapshot = relation.point.snapshot if relation.point else relation.table.metadata.current_snapshot()
     return PlannedScan(
         ".".join(relation.parts),
         tuple(f.name for f in scan.fields),
         predicate,
         scan,
-        snapshot.snapshot_id if snapshot is not None else None,
+        _snapshot_id(relation),
+        state=_state(relation),
     )
+
+
+def _snapshot_id(relation: IcebergRelation) -> int | None:
+    snapshot = relation.point.snapshot if relation.point else relation.table.metadata.current_snapshot()
+    return snapshot.snapshot_id if snapshot is not None else None
+
+
+def _state(relation: IcebergRelation) -> str:
+    if relation.point is not None and relation.point.appended is not None:
+        count = len(relation.point.appended)
+        return f"what {count} {'snapshot' if count == 1 else 'snapshots'} appended"
+    return relation.reference or ""
 
 
 def _answered(relation: IcebergRelation, answered: Answered) -> PlannedScan:
@@ -173,9 +191,8 @@ def _answered(relation: IcebergRelation, answered: Answered) -> PlannedScan:
     read = answered.plan
     plan = replace(read, tasks=(), files_kept=0, bytes_kept=0, delete_files=0)
     scan = TableScan("", {}, plan, relation.table.metadata.schema, ())
-    snapshot = relation.table.metadata.current_snapshot()
-    snapshot_id = snapshot.snapshot_id if snapshot is not None else None
-    return PlannedScan(".".join(relation.parts), (), AlwaysTrue(), scan, snapshot_id, answered.aggregates)
+    name, state = ".".join(relation.parts), _state(relation)
+    return PlannedScan(name, (), AlwaysTrue(), scan, _snapshot_id(relation), answered.aggregates, state)
 
 
 def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
@@ -189,13 +206,13 @@ def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
     scan = metadata_scan(
         name, relation.table, relation.storage, point=relation.point, columns=columns, name_prefix=f"s{number}"
     )
-    snapshot = relation.point.snapshot if relation.point else relation.table.metadata.current_snapshot()
     return PlannedScan(
         ".".join((*relation.parts, name)),
         tuple(f.name for f in scan.fields),
         AlwaysTrue(),
         scan,
-        snapshot.snapshot_id if snapshot is not None else None,
+        _snapshot_id(relation),
+        state=_state(relation),
     )
 
 
