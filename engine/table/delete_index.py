@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.table.datafile import DataFile, FileContent, ManifestEntry
 
@@ -26,62 +27,133 @@ def partition_key(spec_id: int, partition: tuple[object, ...]) -> tuple[int, tup
     return spec_id, tuple(repr(v) if isinstance(v, float) else v for v in partition)
 
 
+Deletes = tuple[ManifestEntry, ...]
+
+
 class DeleteIndex:
-    """Delete files by what they apply to (spec, "Scan Planning")."""
+    """Delete files by what they apply to (spec, "Scan Planning").
+
+    What it costs follows the files and what applies to them, not the product of data files and delete files.
+    """
 
     def __init__(self, entries: Iterable[ManifestEntry], metadata: TableMetadata) -> None:
-        self._by_path: dict[str, list[ManifestEntry]] = {}
-        self._by_partition: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
-        self._everywhere: list[ManifestEntry] = []
-        self._any = False
+        by_path: dict[str, list[ManifestEntry]] = {}
+        ranged: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
+        equality: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
+        everywhere: list[ManifestEntry] = []
         unpartitioned = {s.spec_id for s in metadata.specs if s.is_unpartitioned}
         for entry in entries:
-            self._any = True
             file = entry.data_file
-            path = _referenced_path(file) if file.content == FileContent.POSITION_DELETES else None
-            if path is not None:
-                self._by_path.setdefault(path, []).append(entry)
-            elif file.content == FileContent.EQUALITY_DELETES and file.spec_id in unpartitioned:
-                self._everywhere.append(entry)
+            if not is_equality(entry):
+                path = _referenced_path(file)
+                if path is not None:
+                    by_path.setdefault(path, []).append(entry)
+                else:
+                    ranged.setdefault(partition_key(file.spec_id, file.partition), []).append(entry)
+            elif file.spec_id in unpartitioned:
+                everywhere.append(entry)
             else:
-                self._by_partition.setdefault(partition_key(file.spec_id, file.partition), []).append(entry)
+                equality.setdefault(partition_key(file.spec_id, file.partition), []).append(entry)
+        self._by_path = by_path
+        self._ranged = {scope: _Ranged(found) for scope, found in ranged.items()}
+        self._equality = {scope: _Equality(found) for scope, found in equality.items()}
+        self._everywhere = _Equality(everywhere)
+        self._any = bool(by_path or ranged or equality or everywhere)
 
-    def for_file(self, entry: ManifestEntry) -> tuple[ManifestEntry, ...]:
-        """The delete files that apply to a data file, by scope and sequence number."""
+    def for_file(self, entry: ManifestEntry) -> Deletes:
+        """The delete files that apply to a data file, by scope and sequence number: position deletes come first."""
         if not self._any:
             return ()
-        file = entry.data_file
-        candidates = [
-            *self._by_path.get(file.path, ()),
-            *self._by_partition.get(partition_key(file.spec_id, file.partition), ()),
-            *self._everywhere,
-        ]
-        return tuple(
-            d for d in candidates if _later(d, entry.sequence_number or 0) and _may_name(d.data_file, file.path)
-        )
+        file, number = entry.data_file, entry.sequence_number or 0
+        scope = partition_key(file.spec_id, file.partition)
+        found: Deletes = ()
+        named = self._by_path.get(file.path)
+        if named is not None:
+            # Position deletes reach also the files of their own commit.
+            found = tuple(d for d in named if (d.sequence_number or 0) >= number and _may_name(d.data_file, file.path))
+        ranged = self._ranged.get(scope)
+        if ranged is not None:
+            found += tuple(d for d in ranged.naming(file.path.encode()) if (d.sequence_number or 0) >= number)
+        equality = self._equality.get(scope)
+        for deletes in (self._everywhere,) if equality is None else (equality, self._everywhere):
+            later = deletes.after(number)
+            found = found + later if found and later else found or later
+        return found
 
 
-def _later(delete: ManifestEntry, sequence_number: int) -> bool:
-    """Equality deletes reach only older files, position deletes also those of their own commit."""
-    own = delete.sequence_number or 0
-    if is_equality(delete):
-        return own > sequence_number
-    return own >= sequence_number
+class _Equality:
+    """Equality deletes of one scope. Data files of one sequence number share what applies to them."""
+
+    def __init__(self, entries: Sequence[ManifestEntry]) -> None:
+        self._entries = sorted(entries, key=_number)
+        self._numbers = [_number(e) for e in self._entries]
+        self._later: dict[int, Deletes] = {}
+
+    def after(self, sequence_number: int) -> Deletes:
+        """Those that reach a data file: they reach older files only."""
+        start = bisect_right(self._numbers, sequence_number)
+        found = self._later.get(start)
+        if found is None:
+            found = self._later[start] = tuple(self._entries[start:])
+        return found
+
+
+class _Range(NamedTuple):
+    lower: bytes
+    upper: bytes | None
+    place: int
+    entry: ManifestEntry
+
+
+class _Ranged:
+    """Position deletes of one partition that may name several data files, by the bounds of the paths in them."""
+
+    def __init__(self, entries: Sequence[ManifestEntry]) -> None:
+        ranges = []
+        for place, entry in enumerate(entries):
+            lower, upper = _path_bounds(entry.data_file)
+            ranges.append(_Range(lower or b"", upper, place, entry))
+        self._ranges = sorted(ranges, key=lambda r: (r.lower, r.place))
+        self._lowers = [r.lower for r in self._ranges]
+        self._reach: list[bytes | None] = []
+        """How far some range up to this one reaches (None: without end)."""
+        reach: bytes | None = b""
+        for r in self._ranges:
+            reach = None if reach is None or r.upper is None else max(reach, r.upper)
+            self._reach.append(reach)
+
+    def naming(self, path: bytes) -> Iterator[ManifestEntry]:
+        """Those that may hold positions of the data file, in the order they were given."""
+        found = []
+        for i in range(bisect_left(self._lowers, path + b"\0") - 1, -1, -1):
+            reach = self._reach[i]
+            if reach is not None and reach < path:
+                break
+            upper = self._ranges[i].upper
+            if upper is None or path <= upper:
+                found.append(self._ranges[i])
+        return (r.entry for r in sorted(found, key=lambda r: r.place))
+
+
+def _number(entry: ManifestEntry) -> int:
+    return entry.sequence_number or 0
+
+
+def _path_bounds(file: DataFile) -> tuple[bytes | None, bytes | None]:
+    return file.lower_bounds.get(DELETE_FILE_PATH_ID), file.upper_bounds.get(DELETE_FILE_PATH_ID)
 
 
 def _referenced_path(file: DataFile) -> str | None:
     """The one data file that a position delete file or deletion vector belongs to, when that is known."""
     if file.referenced_data_file is not None:
         return file.referenced_data_file
-    lower, upper = file.lower_bounds.get(DELETE_FILE_PATH_ID), file.upper_bounds.get(DELETE_FILE_PATH_ID)
+    lower, upper = _path_bounds(file)
     # Bounds of the path are exact only when they agree: a truncated upper bound is above the path.
     return lower.decode() if lower is not None and lower == upper else None
 
 
 def _may_name(delete: DataFile, path: str) -> bool:
     """Whether a position delete file may hold positions of the data file ``path``, by its bounds."""
-    if delete.content != FileContent.POSITION_DELETES:
-        return True
-    lower, upper = delete.lower_bounds.get(DELETE_FILE_PATH_ID), delete.upper_bounds.get(DELETE_FILE_PATH_ID)
+    lower, upper = _path_bounds(delete)
     name = path.encode()
     return (lower is None or lower <= name) and (upper is None or name <= upper)

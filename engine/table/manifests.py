@@ -235,11 +235,12 @@ class ManifestColumns:
         column = self.column(_PARTITION)
         if column is not None and column.same and self.count:
             return self.field(_PARTITION, (0,)), [0] * self.count
-        values = self.field(_PARTITION)
-        # By identity too: an entry's partition is one object for all files in it, and a NaN equals nothing else.
-        numbers: dict[tuple[object, ...], int] = {}
-        places = [numbers.setdefault(v, len(numbers)) for v in values]
-        return list(numbers), places
+        raws = [] if column is None else column.values()
+        # By their bytes: -0.0 and 0.0 are two partitions, and a NaN is one.
+        numbers: dict[bytes, int] = {}
+        places = [numbers.setdefault(raw, len(numbers)) for raw in raws]
+        firsts = {n: i for i, n in reversed(list(enumerate(places)))}
+        return self.field(_PARTITION, [firsts[n] for n in range(len(numbers))]), places
 
     def live(self) -> Sequence[int]:
         """The rows of files that were not deleted."""
@@ -276,8 +277,9 @@ class ManifestColumns:
             raise ValueError("its partition values are not those of its partition spec")
         if order == list(range(len(values[0]))):
             return values
-        known = {v: tuple(v[at] for at in order if at is not None) for v in set(values)}
-        return [known[v] for v in values]
+        # Files of one partition have one object: see Cutter.fields.
+        known = {id(v): tuple(v[at] for at in order if at is not None) for v in values}
+        return [known[id(v)] for v in values]
 
 
 _RAW_IDS = tuple(_ENTRY_IDS.values())

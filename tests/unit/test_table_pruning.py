@@ -44,6 +44,7 @@ from bergsql.catalog.metadata.types import (
 from bergsql.catalog.metadata.values import to_bytes
 from bergsql.engine.table.binding import bind
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FieldSummary, ManifestEntry
+from bergsql.engine.table.manifest_cache import decode, encode
 from bergsql.engine.table.manifest_schemas import partition_types
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest
 from bergsql.engine.table.manifests import ManifestColumns, cut_manifest
@@ -340,9 +341,23 @@ def test_files_with_wanted_rows_are_kept(data: st.DataObject, names: list[str]) 
         columns = columns_of([data_files[i] for i in own], metadata, SCHEMA)
         kept = {own[row] for row in pruner.files(columns, range(len(own)))} if own else set()
         assert wanted.intersection(own) <= kept, [files[i] for i in wanted]
+        check_other_ways(columns, pruner, [data_files[i] for i in own], metadata)
         if wanted.intersection(own):
             assert pruner.manifests([columns.manifest]), columns.manifest
         assert len(partition_types(spec, SCHEMA)) == len(columns.manifest.partitions or ())
+
+
+def check_other_ways(columns: ManifestColumns, pruner: Pruner, files: Sequence[DataFile], metadata: Any) -> None:
+    """From the cache on disk, and cut by an expression, a manifest has the same files, of which the same are kept."""
+    rows = range(columns.count)
+    cached = decode(encode(columns.columns, b"k" * 32, ""), b"k" * 32)
+    columns._cutter._compile()
+    for again in (
+        ManifestColumns(columns.manifest, columns.spec, cached, "it"),
+        columns_of(files, metadata, SCHEMA),
+    ):
+        assert repr(again.entries()) == repr(columns.entries())
+        assert list(pruner.files(again, rows)) == list(pruner.files(columns, rows))
 
 
 def columns_of(files: Sequence[DataFile], metadata: Any, schema: Schema) -> ManifestColumns:
