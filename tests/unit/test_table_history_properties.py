@@ -140,7 +140,7 @@ def check_pruning(plan: Plan) -> None:
                 assert multiset(fields, kept) == multiset(fields, wanted), predicate
 
 
-CHECKS = [check_rows, check_pruning]
+CHECKS = [check_rows, check_projections, check_pruning]
 
 
 @pytest.mark.parametrize("check", CHECKS)
