@@ -246,6 +246,7 @@ class _Player:
         for group in by_partition.values():
             fields, ids = self.columns_of_a_file(spec)
             lineage = moved and table.version >= 3
+            ids = ids or lineage
             kept = {f.field_id for f in fields} | ({ROW_ID, LAST_UPDATED} if lineage else set())
             shown = [{k: v for k, v in row.items() if k in kept} for row in group]
             out.append(self.data_file(fields, shown, spec, spec_values(spec, schema, group[0]), ids, lineage))
