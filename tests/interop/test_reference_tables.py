@@ -5,10 +5,8 @@ All statements of all tables run in one session of one process; a few run in pro
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +17,8 @@ import pytest
 from tests.support.answers import Answer
 from tests.support.berg import Berg, fresh_berg
 from tests.support.oracle import as_multiset, in_order
-from tests.support.shared import shared
+from tests.support.reference_tables import CATALOG, description, descriptions, laid_out
 
-PLACE = Path("/tmp/iceberg-fixtures")
-"""Where the tables' own metadata says they lie."""
-CATALOG = (
-    "--conf=spark.sql.catalog.hadoop_prod=org.apache.iceberg.spark.SparkCatalog",
-    "--conf=spark.sql.catalog.hadoop_prod.type=hadoop",
-    f"--conf=spark.sql.catalog.hadoop_prod.warehouse={PLACE}",
-    "--format=jsonl",
-)
 Rows = list[list[Any]]
 
 LATER = "not supported yet"
@@ -70,17 +60,12 @@ class Asked:
     """Whether timestamps are Spark's own text, and readable metrics its JSON."""
 
 
-def described() -> dict[str, Path]:
-    folders = [shared("oracle", engine, "tables") for engine in ("spark", "flink")]
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.json"))}
-
-
-TABLES = described()
+TABLES = descriptions()
 
 
 def asked_of(name: str) -> list[Asked]:
     """All statements of a table: the engine's rows, Flink's where Spark failed, else the specification's."""
-    told = json.loads(TABLES[name].read_text(encoding="utf-8"))
+    told = description(TABLES[name])
     found = []
     specified = {sql.format(t=told["table"]): rows for sql, rows in SPECIFIED.get(name, {}).items()}
     for query in [*told["queries"], *told.get("time_travel", ())]:
@@ -99,13 +84,7 @@ ASKED = {name: asked_of(name) for name in TABLES}
 
 @pytest.fixture(scope="module")
 def berg() -> Iterator[Berg]:
-    """A bergsql beside the tables, which are laid out once even with several workers."""
-    PLACE.mkdir(exist_ok=True)
-    with (PLACE / ".lock").open("w") as lock, fresh_berg("--dialect", "spark") as berg:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for path in TABLES.values():
-            with tarfile.open(path.with_suffix(".tar.xz")) as tar:
-                tar.extractall(PLACE, filter="data")
+    with laid_out(), fresh_berg("--dialect", "spark") as berg:
         yield berg
 
 
@@ -159,7 +138,7 @@ def test_how_much_is_compared() -> None:
 @pytest.mark.parametrize("name", sorted(NO_BOUNDS))
 def test_metadata_tables_that_spark_fails_on(name: str, berg: Berg) -> None:
     """The files are those of ``manifests``, and each table shows the same ones."""
-    told = json.loads(TABLES[name].read_text(encoding="utf-8"))
+    told = description(TABLES[name])
     manifests = next(q["rows"] for q in told["queries"] if q["sql"].endswith(".manifests"))
     queries = [
         f"select content, file_path, file_format, record_count, file_size_in_bytes from {told['table']}.files",
