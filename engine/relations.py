@@ -129,8 +129,7 @@ class SessionRelations:
 
         :raises BergError: NOT_FOUND at ``span`` for a branch, tag or snapshot that the table does not have.
         """
-        from bergsql.engine.names import table_name
-        from bergsql.engine.plan.relations import IcebergRelation, is_metadata_table
+        from bergsql.engine.plan.relations import is_metadata_table
         from bergsql.engine.plan.time_travel import is_reference
 
         base, dollar, suffix = parts[-1].rpartition("$")
@@ -140,13 +139,28 @@ class SessionRelations:
             shorter, suffix = parts[:-1], parts[-1]
         else:
             return None
-        name = table_name(self._session, shorter, span)
-        if not name.catalog.table_exists(name.ident):
+        table = self._iceberg_table(shorter, span)
+        if table is None:
             return self._metadata_at_reference(shorter, suffix, span) if is_reference(suffix) else None
-        table, storage = name.catalog.load_table(name.ident), name.catalog.storage()
-        if is_metadata_table(suffix):
-            return IcebergRelation(name.parts, table, storage, suffix)
-        return self._at_reference(IcebergRelation(name.parts, table, storage), suffix, span)
+        return table._replace(suffix=suffix) if is_metadata_table(suffix) else self._at_reference(table, suffix, span)
+
+    def _iceberg_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
+        """The Iceberg table that ``parts`` name, itself or through a table of connector 'iceberg'; None without one."""
+        from bergsql.engine.definitions import pointer_named
+        from bergsql.engine.names import load_pointed, table_name
+        from bergsql.engine.plan.relations import IcebergRelation
+
+        pointer = pointer_named(self._session, parts, span, reading=self._reading)
+        if pointer is not None:
+            target = pointer.target
+            return IcebergRelation(target.parts, load_pointed(pointer, span, declared=True), target.catalog.storage())
+        name = table_name(self._session, parts, span)
+        if not name.catalog.table_exists(name.ident):
+            return None
+        try:
+            return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage())
+        except BergError as error:
+            raise error.at(span) from None
 
     def _at_reference(self, relation: IcebergRelation, reference: str, span: Span | None) -> IcebergRelation:
         from bergsql.engine.plan.time_travel import reference_point

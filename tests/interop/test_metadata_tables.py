@@ -16,7 +16,7 @@ from tests.interop.conftest import Both
 from tests.support.answers import Answer
 from tests.support.oracle import as_multiset
 from tests.support.shared import shared
-from tests.support.spark import SparkAnswer
+from tests.support.spark import SparkAnswer, SparkError
 
 pytestmark = pytest.mark.interop
 
@@ -24,6 +24,7 @@ NAMES = (
     *("snapshots", "history", "metadata_log_entries", "refs"),
     *("files", "data_files", "delete_files", "all_files", "all_data_files", "all_delete_files"),
     *("entries", "all_entries", "manifests", "all_manifests", "partitions"),
+    "position_deletes",
 )
 PLACE = Path("/tmp/iceberg-fixtures")
 """Where the reference tables' own metadata says they lie."""
@@ -80,6 +81,10 @@ THEIRS = [
     "INSERT INTO both.meta.plain VALUES (3, 'c')",
 ]
 """and what Spark then does to them."""
+SPARK_FAILS = {("reference.fx.all_types_avro", "position_deletes")}
+"""Where Spark itself fails: it takes a list within ``row`` for a partition field."""
+VECTORS = ("reference.fx.v3_deletion_vectors", "reference.flk.upsert_v3", "both.meta.v3")
+"""Tables with deletion vectors, of which position_deletes is refused yet."""
 TABLES = [*(f"reference.{name}" for name in REFERENCE), *(f"both.meta.{t}" for t in ("nest", "v3", "v1", "plain"))]
 
 
@@ -117,7 +122,11 @@ def ours(tables: Both) -> Mapping[str, Shown]:
     queries = [f"SELECT * FROM {name}" for name in names]
     answers = tables.answers([catalog, *queries, *(f"DESCRIBE QUERY {query}" for query in queries)])[1:]
     found = zip(names, answers[: len(names)], answers[len(names) :], strict=True)
-    return {name: shown_by_us(rows, columns) for name, rows, columns in found}
+    return {name: shown_by_us(rows, columns) for name, rows, columns in found if not of_vectors(name)}
+
+
+def of_vectors(name: str) -> bool:
+    return name in {f"{table}.position_deletes" for table in VECTORS}
 
 
 def shown_by_us(rows: Answer, columns: Answer) -> Shown:
@@ -144,10 +153,35 @@ def comparable(rows: list[list[object]]) -> list[str]:
 @pytest.mark.parametrize("table", TABLES)
 def test_metadata_tables_are_sparks(table: str, tables: Both, ours: Mapping[str, Shown]) -> None:
     for name in NAMES:
+        if (table, name) in SPARK_FAILS or (table in VECTORS and name == "position_deletes"):
+            continue
         theirs = shown_by_spark(tables.spark.sql(f"SELECT * FROM {table}.{name}"))
         mine = ours[f"{table}.{name}"]
         assert mine.columns == theirs.columns, name
         assert mine.rows == theirs.rows, name
+
+
+@pytest.mark.parametrize("table", ["nest", "v3", "plain"])
+def test_states_of_a_table_are_sparks(table: str, tables: Both) -> None:
+    query = f"SELECT snapshot_id FROM both.meta.{table}.snapshots ORDER BY committed_at"
+    snapshots = [row[0] for row in tables.spark.rows(query)]
+    asked = [
+        f"SELECT * FROM both.meta.{table}.{name} VERSION AS OF {snapshot}"
+        for name in NAMES
+        for snapshot in snapshots[:2]
+    ]
+    answers = tables.answers(asked)
+    for statement, answer in zip(asked, answers, strict=True):
+        if f"{table}.position_deletes" in statement and table == "v3":
+            continue
+        if ".all_" in statement:
+            with pytest.raises(SparkError, match="Cannot select snapshot in table"):
+                tables.spark.sql(statement)
+            assert "is of all snapshots" in answer.errors[0].message
+            continue
+        assert not answer.errors, answer.errors[0]
+        mine = comparable([list(row.values()) for row in answer.json_rows()])
+        assert mine == comparable(tables.spark.rows(statement)), statement
 
 
 @pytest.mark.usefixtures("ours")
@@ -160,7 +194,6 @@ def test_each_table_has_rows_in_some_case(ours: Mapping[str, Shown]) -> None:
 def test_docs_of_columns_are_sparks(tables: Both) -> None:
     for name in NAMES:
         query = f"DESCRIBE both.meta.v3.{name}"
-        told = [row for row in tables.spark.rows(query) if row[0] and not str(row[0]).startswith("#")]
-        columns = [row for n, row in enumerate(told) if row[0] not in [r[0] for r in told[:n]]]  # partitions again
+        told = tables.spark.rows(query)
         mine = tables.rows(query)
-        assert json.dumps(mine) == json.dumps(columns), name
+        assert json.dumps(mine) == json.dumps(told[: len(mine)]), name  # Spark tells the partitions behind them
