@@ -113,8 +113,13 @@ class Duck:
 
 
 def set_variables(cursor: duckdb.DuckDBPyConnection, variables: Mapping[str, object]) -> None:
-    """Set ``variables`` on a cursor. One that is a stream (of Arrow's PyCapsule interface) becomes a view instead."""
+    """Set ``variables`` on a cursor. One that is a stream (of Arrow's PyCapsule interface) becomes a view instead.
+
+    One that has a method ``completed`` is what that gives for the cursor.
+    """
     for name, value in variables.items():
+        if hasattr(value, "completed"):
+            value = value.completed(cursor)
         if hasattr(value, "__arrow_c_stream__"):
             import duckdb as _package  # noqa: F401 - without the whole package, its core does not scan streams
 

@@ -7,14 +7,16 @@ may spill. NULL equals NULL only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.table.delete_index import is_equality, partition_key
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
-from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, Grouping, column_name
+from bergsql.engine.table.equality_positions import Lookup, deleted_places
+from bergsql.engine.table.file_columns import NAME_MAPPING
+from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, Grouping, column_name
 from bergsql.engine.table.planning import FileTask
 
 if TYPE_CHECKING:
@@ -48,12 +50,15 @@ class EqualityDeletes:
         storage: Storage,
         schema: Schema,
         tasks: Iterable[FileTask],
+        whole: Iterable[FileTask],
         variables: dict[str, object],
     ) -> None:
+        """``tasks`` hold the deletes that can delete a wanted row, ``whole`` all deletes of the same data files."""
         self._metadata, self._storage, self._schema = metadata, storage, schema
         self._variables = variables
         self._unpartitioned = {s.spec_id for s in metadata.specs if s.is_unpartitioned}
         found = {_ids(d) for t in tasks for d in t.deletes if is_equality(d)}
+        self._whole = {t.data_file.path: t for t in whole} if found else {}
         self._keys = {ids: key_columns(metadata, ids) for ids in sorted(found)}
 
     def columns(self, fields: Sequence[NestedField]) -> dict[str, NestedField]:
@@ -82,6 +87,43 @@ class EqualityDeletes:
             deleted.append(f"e{n}.s IS NOT NULL")
         chosen = f"d.* REPLACE (d.{DELETED} OR {' OR '.join(deleted)} AS {DELETED})" if mark else "d.*"
         return f"SELECT {chosen} FROM ({rows}) AS d{''.join(joins)}"
+
+    def places(self, tasks: Sequence[FileTask], name: str) -> bool:
+        """Whether the variable ``<name>_dead`` gives the deleted rows of the tasks, so that no key need be read."""
+        metadata = self._metadata
+        whole = [self._whole[t.data_file.path] for t in tasks]
+        found = deleted_places(whole, f"{metadata.table_uuid}\0{metadata.properties.get(NAME_MAPPING, '')}")
+        if found is None:
+            return False
+        if found.unknown:
+            found.lookups = self._lookups({id(whole[i]): i for i in found.unknown}, whole, name)
+        self._variables[f"{name}_dead"] = found
+        return True
+
+    def _lookups(self, unknown: Mapping[int, int], whole: Sequence[FileTask], name: str) -> list[Lookup]:
+        """How the deleted rows of tasks are found; ``unknown`` gives their places by identity."""
+        tasks = [t for t in whole if id(t) in unknown]
+        lookups = []
+        variables: dict[str, object] = {}
+        deletes = EqualityDeletes(self._metadata, self._storage, self._schema, tasks, tasks, variables)
+        columns = deletes.columns(())
+        fields = tuple(columns.values())
+        for n, group in enumerate(Grouping(self._metadata, self._storage, fields, self._schema).groups(tasks)):
+            source = f"{name}_r{n}"
+            variables[source] = group.source(self._storage, fields, positions=True)
+            rows = group.rows(source, fields, names=tuple(columns), index=True, position=True)
+            sql = deletes._found(rows, group.tasks, source)
+            lookups.append(Lookup(sql, variables, tuple(unknown[id(t)] for t in group.tasks)))
+        return lookups
+
+    def _found(self, rows: str, tasks: Sequence[FileTask], name: str) -> str:
+        """The places of the deleted ones of ``rows``, which hold all keys."""
+        selects = []
+        for n, found in enumerate(self._sets(tasks)):
+            access = [f"d.{_key_name(k)}" for k in self._keys[found.ids]]
+            join = self._join(found, tasks, access, "e", f"{name}_e{n}")
+            selects.append(f"SELECT d.{FILE_INDEX}, d.{FILE_POS} FROM ({rows}) AS d SEMI JOIN {join}")
+        return " UNION ALL ".join(selects)
 
     def _sets(self, tasks: Iterable[FileTask]) -> list[_DeleteSet]:
         sets: dict[tuple[Ids, bool], _DeleteSet] = {}

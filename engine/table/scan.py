@@ -14,6 +14,7 @@ from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.table.delete_index import is_equality
 from bergsql.engine.table.equality_deletes import EqualityDeletes
+from bergsql.engine.table.equality_positions import without_places
 from bergsql.engine.table.file_groups import DELETED, PARQUET, FileGroup, Grouping, column_name
 from bergsql.engine.table.file_streams import FORMATS
 from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, metadata_fields
@@ -65,9 +66,10 @@ def build_scan(
     fields, places = _chosen(schema, columns, table)
     plan = plan_files(metadata, point, predicate, storage)
     _refuse(plan, table)
+    whole = plan.tasks
     plan = _less_deletes(plan, metadata, schema, predicate)
     variables: dict[str, object] = {}
-    deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, variables)
+    deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, whole, variables)
     assembly = _Assembly(storage, fields, deletes, RowPlaces(metadata, places), variables)
     groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
     selects = [assembly.select(group, f"{name_prefix}_files{i or ''}") for i, group in enumerate(groups)]
@@ -169,15 +171,19 @@ class _Assembly:
         if not (places or group.has_equality_deletes or group.has_position_deletes):
             self.variables[name] = group.source(self._storage, fields)
             return group.plain(name, fields)
-        read = {**self._own, **self._keys} if group.has_equality_deletes else self._own
+        by_place = group.has_equality_deletes and self._deletes.places(group.tasks, name)
+        by_key = group.has_equality_deletes and not by_place
+        read = {**self._own, **self._keys} if by_key else self._own
         columns = tuple(read.values())
-        position = places.need_position or group.has_position_deletes
+        position = places.need_position or group.has_position_deletes or by_place
         index = places.need_file or group.has_equality_deletes
         self.variables[name] = group.source(self._storage, columns, positions=position)
         rows = group.rows(name, columns, names=tuple(read), index=index, position=position)
         if places.keep_deleted:
             rows = f"SELECT *, false AS {DELETED} FROM ({rows})"
-        if group.has_equality_deletes:
+        if by_place:
+            rows = without_places(rows, f"{name}_dead", places.keep_deleted)
+        if by_key:
             there = tuple(self._own.values())
             rows = self._deletes.without(rows, group.tasks, there, name, places.keep_deleted)
         own = [f"r.{column_name(f)} AS {identifier(f.name)}" for f in fields]

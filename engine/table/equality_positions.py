@@ -1,0 +1,122 @@
+"""Rows that equality deletes delete, by their places: worked out once for a data file, which never changes.
+
+A join by key reads the key of every row, which costs more than the query where few columns are read. So the second
+scan of the same files and deletes looks the deleted rows up: a bit a row, kept in memory for the scans to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.lru import Lru
+from bergsql.engine.duck import set_variables
+from bergsql.engine.table.delete_index import is_equality
+from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bergsql.engine.duck import duckdb
+    from bergsql.engine.table.planning import FileTask
+
+CACHE_BYTES = 128 << 20
+_MOST_ROWS = 50_000_000
+"""Rows of a group whose deleted ones are looked up (about a second); of more they are found by joins each time."""
+_MOST_PAIRS = 50_000
+"""Pairs of a data file and a delete file that are worth telling apart (about 50 ms)."""
+
+_known: Lru[bytes, bytes] = Lru(CACHE_BYTES)
+_seen: Lru[bytes, bool] = Lru(100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """SQL that gives the FILE_INDEX and FILE_POS of deleted rows of some tasks, once its variables are set."""
+
+    sql: str
+    variables: dict[str, object]
+    places: tuple[int, ...]
+    """The tasks among those of the group, by FILE_INDEX of ``sql``."""
+
+
+class DeletedPlaces:
+    """The deleted rows of a group of tasks. A variable for :func:`set_variables`, which completes what is not known."""
+
+    def __init__(self, tasks: Sequence[FileTask], names: Sequence[bytes]) -> None:
+        self._rows = [t.data_file.record_count for t in tasks]
+        self._names = names
+        self._bits = [_known.get(n) for n in names]
+        self.lookups: Sequence[Lookup] = ()
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """The places of tasks that must be looked up."""
+        return tuple(i for i, bits in enumerate(self._bits) if bits is None)
+
+    def completed(self, cursor: duckdb.DuckDBPyConnection) -> pa.Table:
+        """One row a task: FILE_INDEX, and ``bits``, of which each stands for a row and is set where it is deleted."""
+        import pyarrow as pa
+
+        for lookup in self.lookups:
+            set_variables(cursor, lookup.variables)
+            for place, bits in cursor.execute(self._bits_sql(lookup)).fetchall():
+                self._bits[lookup.places[place]] = bits
+        for i, found in enumerate(self._bits):
+            if found is None:
+                found = self._bits[i] = bytes(_bits_for(self._rows[i]) // 8)
+            _known.put(self._names[i], found, len(found))
+        self.lookups = ()
+        indexes = pa.array(range(len(self._bits)), pa.int64())
+        return pa.table({FILE_INDEX: indexes, "bits": pa.array(self._bits, pa.binary())})
+
+    def _bits_sql(self, lookup: Lookup) -> str:
+        """Files of about one size are folded alike, so that none takes many more bits than it has rows."""
+        sizes: dict[int, list[int]] = {}
+        for i, place in enumerate(lookup.places):
+            sizes.setdefault(_bits_for(self._rows[place]), []).append(i)
+        folded = [
+            f"SELECT {FILE_INDEX}, CAST(bitstring_agg({FILE_POS}, 0, {size - 1}) AS BLOB) FROM found"
+            f" WHERE {FILE_INDEX} IN ({', '.join(map(str, places))}) GROUP BY 1"
+            for size, places in sizes.items()
+        ]
+        return f"WITH found AS MATERIALIZED ({lookup.sql}) {' UNION ALL '.join(folded)}"
+
+
+def deleted_places(tasks: Sequence[FileTask], context: str) -> DeletedPlaces | None:
+    """The deleted rows of ``tasks``, which hold all of their deletes; None where a join by key is the better way.
+
+    ``context`` says what else the meaning of a file depends on.
+    """
+    if sum(t.data_file.record_count for t in tasks) > _MOST_ROWS or sum(len(t.deletes) for t in tasks) > _MOST_PAIRS:
+        return None
+    names = [_name(t, context) for t in tasks]
+    found = DeletedPlaces(tasks, names)
+    new = [names[i] for i in found.unknown if _seen.get(names[i]) is None]
+    for name in new:
+        _seen.put(name, True)
+    return None if new else found
+
+
+def without_places(rows: str, variable: str, mark: bool) -> str:
+    """``rows`` (with FILE_INDEX and FILE_POS) less those that ``variable`` says are deleted, or with DELETED true."""
+    deleted = f"get_bit(b.bits, CAST(d.{FILE_POS} AS INTEGER))"
+    bits = f"(SELECT {FILE_INDEX}, CAST(bits AS BIT) AS bits FROM temp.main.{variable})"
+    source = f"({rows}) AS d JOIN {bits} AS b ON b.{FILE_INDEX} = d.{FILE_INDEX}"
+    if mark:
+        return f"SELECT d.* REPLACE (d.{DELETED} OR {deleted} = 1 AS {DELETED}) FROM {source}"
+    return f"SELECT d.* FROM {source} WHERE {deleted} = 0"
+
+
+def _bits_for(rows: int) -> int:
+    """The power of two, at least 8, that is not less."""
+    return max(8, 1 << max(rows - 1, 0).bit_length())
+
+
+def _name(task: FileTask, context: str) -> bytes:
+    """A digest of the data file, its deletes, and all that numbers them."""
+    parts = [context, task.data_file.path, str(task.data_file.file_size), str(task.sequence_number)]
+    parts += sorted(f"{d.sequence_number} {d.data_file.path}" for d in task.deletes if is_equality(d))
+    return blake2b("\0".join(parts).encode(), digest_size=16).digest()
