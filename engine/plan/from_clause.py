@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from bergsql.engine.plan.bound import Origin, images_of
 from bergsql.engine.plan.context import BoundQuery, Cte, OutputColumn, Planner
 from bergsql.engine.plan.node_parts import form_of, refuse_unknown_parts
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
-from bergsql.engine.plan.scope import Scope, Source, derived_columns
+from bergsql.engine.plan.scope import Scope, Source, SourceColumn, derived_columns
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of, table_name_span
 from bergsql.engine.sql.quoting import identifier
@@ -218,7 +218,7 @@ def _bind_relation_of(
     answers_to = (alias,) if alias else relation.parts
     if relation.reference is not None and alias is None:
         answers_to = (*relation.parts, relation.reference)
-    return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span, is_table=True)
+    return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span, slot=number)
 
 
 def _bind_metadata_table(
@@ -238,7 +238,7 @@ def _bind_metadata_table(
     columns = output_columns(relation, number, span)
     answers_to = (alias,) if alias else names_of(relation, written)
     sql = _limited(planner, number, limit)
-    return derive(sql, columns, alias or written, answers_to, names, scope, planner, span, is_scan=True)
+    return derive(sql, columns, alias or written, answers_to, names, scope, planner, span, slot=number)
 
 
 def _limited(planner: Planner, number: int, limit: int | None) -> str:
@@ -279,25 +279,49 @@ def derive(
     planner: Planner,
     span: Span | None,
     *,
-    is_table: bool = False,
-    is_scan: bool = False,
+    slot: int | None = None,
 ) -> str:
-    """A relation with an alias; its columns join the scope. ``is_scan``: a scan, as a table is one."""
+    """A relation with an alias; its columns join the scope. ``slot``: the scan that it is."""
     from bergsql.engine.plan.ctes import rename
 
     columns = rename(columns, names, wanted, span)
     alias = planner.alias(wanted)
     found, inner = derived_columns(columns, alias)
-    if is_table or is_scan:
+    if slot is not None:
         # The scan gives only the columns that the query reads, under the table's own names.
         for column, origin in zip(found, (c.origin for c in columns), strict=True):
             column.sql = f"{identifier(alias)}.{identifier(origin.column if origin else column.name)}"
     _refuse_same_name(scope, answers_to, span)
-    scope.add(Source(answers_to, found, has_metadata_columns=is_table))
+    hidden = None
+    if slot is not None and planner.slots[slot].relation.suffix is None:
+        hidden = _metadata_columns(planner.slots[slot].relation, slot, alias, scope)
+    scope.add(Source(answers_to, found, hidden))
     scope.slots.update(i.origin.slot for c in columns for i in images_of(c))
-    if is_table or is_scan:
+    if slot is not None:
         return f"{sql} AS {identifier(alias)}"
     return f"{sql} AS {identifier(alias)}({', '.join(inner)})"
+
+
+def _metadata_columns(
+    relation: IcebergRelation, slot: int, alias: str, scope: Scope
+) -> Callable[[], Sequence[SourceColumn]]:
+    """The metadata columns that the scan ``slot`` gives for names; those that the table's own columns hide are left
+    out."""
+    made: list[SourceColumn] = []
+
+    def columns() -> Sequence[SourceColumn]:
+        if not made:
+            from bergsql.engine.table.metadata_columns import metadata_fields
+
+            own = {scope.fold(field.name) for field in relation.schema.fields}
+            made.extend(
+                SourceColumn(name, f"{identifier(alias)}.{identifier(name)}", kind, True, Origin(slot, (name,)))
+                for name, field in metadata_fields(relation.table.metadata).items()
+                if scope.fold(name) not in own and ((kind := from_iceberg(field.type)).children or name != "_partition")
+            )
+        return made
+
+    return columns
 
 
 def _refuse_same_name(scope: Scope, names: tuple[str, ...], span: Span | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.images import Image
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
@@ -12,8 +12,8 @@ from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.types import DataType, Field, Kind
 
-METADATA_COLUMNS = frozenset({"_file", "_pos", "_partition", "_spec_id", "_deleted", "_row_id"})
-"""Columns that Iceberg adds to every table in Spark."""
+METADATA_COLUMNS = frozenset({"_file", "_pos", "_partition", "_spec_id", "_deleted"})
+ROW_LINEAGE = frozenset({"_row_id", "_last_updated_sequence_number"})
 
 
 def resolve(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) -> tuple[Bound, int, bool]:
@@ -39,22 +39,21 @@ def _in_scope(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) 
     # A qualified name first: in ``t.id`` t is a table where there is one of that name.
     for taken in range(len(parts) - 1, 0, -1):
         sources = scope.source(parts[:taken])
-        columns = scope.columns(parts[taken], sources) if sources else []
+        columns = scope.columns(parts[taken], sources) or scope.hidden(parts[taken], sources) if sources else []
         if len(columns) > 1:
             raise _ambiguous(parts[: taken + 1], sources, spans)
         if columns:
             return column_of(columns[0], parts[taken]), taken + 1
-        if sources:
-            _check_metadata_column(sources, parts[taken], spans[taken])
-            if not scope.columns(parts[0]):
-                known = [c.name for s in sources for c in s.columns]
-                raise _unknown(".".join(parts[: taken + 1]), parts[taken], known, _span(spans, taken), scope.flavour)
+        if sources and not scope.columns(parts[0]):
+            _check_metadata_column(sources, parts[taken], _span(spans, taken))
+            known = [c.name for s in sources for c in s.columns]
+            raise _unknown(".".join(parts[: taken + 1]), parts[taken], known, _span(spans, taken), scope.flavour)
     merged = scope.merged.get(scope.fold(parts[0]))
     if merged is not None:
         return column_of(merged, parts[0]), 1
-    found = scope.columns(parts[0])
+    found = scope.columns(parts[0]) or scope.hidden(parts[0])
     if len(found) > 1:
-        raise _ambiguous(parts[:1], [s for s in scope.sources if any(c in found for c in s.columns)], spans)
+        raise _ambiguous(parts[:1], [s for s in scope.sources if any(c in found for c in _all_columns(s))], spans)
     return (column_of(found[0], parts[0]), 1) if found else None
 
 
@@ -81,9 +80,24 @@ def _ambiguous(parts: Sequence[str], sources: list[Source], spans: Sequence[Span
     )
 
 
+def _all_columns(source: Source) -> list[SourceColumn]:
+    return [*source.columns, *(source.hidden() if source.hidden is not None else ())]
+
+
 def _check_metadata_column(sources: list[Source], name: str, span: Span | None) -> None:
-    if name.casefold() in METADATA_COLUMNS and any(s.has_metadata_columns for s in sources):
-        raise not_supported(f"The metadata column '{name}'", span)
+    """Say why a metadata column is not there, if it is one."""
+    folded = name.casefold()
+    if any(s.hidden is not None for s in sources):
+        message = f"Column '{name}' was not found."
+        if folded in ROW_LINEAGE:
+            hint = "Tables have this metadata column from format version 3 on."
+            raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
+        if folded == "_partition":
+            raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint="The table has no partition fields.")
+    if folded in METADATA_COLUMNS | ROW_LINEAGE:
+        message = f"Column '{name}' was not found."
+        hint = f"A metadata column is read where its table stands in FROM, as '{folded}'."
+        raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
 
 
 def _scopes(scope: Scope | None) -> Iterator[Scope]:

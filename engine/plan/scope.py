@@ -6,7 +6,7 @@ sees both). A column's name is compared as the flavour compares identifiers: exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.plan.bound import Origin
@@ -43,11 +43,14 @@ class SourceColumn(Record):
 
 
 class Source(NamedTuple):
-    """A relation in FROM. ``names`` is the dotted name it answers to: its alias, or the parts of its full name."""
+    """A relation in FROM. ``names`` is the dotted name it answers to: its alias, or the parts of its full name.
+
+    ``hidden`` gives columns that only their names reach: ``*`` does not hold them, and a column goes before.
+    """
 
     names: tuple[str, ...]
     columns: list[SourceColumn]
-    has_metadata_columns: bool = False
+    hidden: Callable[[], Sequence[SourceColumn]] | None = None
 
 
 class Scope:
@@ -134,6 +137,13 @@ class Scope:
         if sum(len(s.columns) for s in sources) < len(found):
             return [c for s in sources for c in s.columns if self.fold(c.name) == key]
         return [c for s, c in found if any(s is x for x in sources)]
+
+    def hidden(self, name: str, sources: Sequence[Source] | None = None) -> list[SourceColumn]:
+        """The hidden columns of that name, of all relations or only of ``sources``."""
+        if name[:1] != "_":  # as all of them begin
+            return []
+        found = self.sources if sources is None else sources
+        return [c for s in found if s.hidden is not None for c in s.hidden() if self.same(c.name, name)]
 
     def _names(self, source: Source, parts: Sequence[str]) -> bool:
         if not source.names or len(parts) > len(source.names):

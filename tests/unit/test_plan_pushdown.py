@@ -246,6 +246,9 @@ QUERIES: list[tuple[str, dict[str, str]]] = [
     ("SELECT id FROM t GROUP BY ROLLUP (id) HAVING id > 1", {"t": "TRUE"}),
     ("SELECT id FROM t GROUP BY id HAVING MAX(n) > 1", {"t": "TRUE"}),
     ("SELECT id > 1 FROM t", {"t": "TRUE"}),
+    # what metadata columns hold is not known of a file
+    ("SELECT 1 FROM t WHERE _pos = 1 AND id > 1 AND NOT (_file = 'x' OR n = 7)", {"t": "id > 1 AND n <> 7"}),
+    ("SELECT 1 FROM t WHERE _spec_id = 0 OR id > 1", {"t": "TRUE"}),
 ]
 
 
@@ -309,11 +312,11 @@ def test_names_of_a_table(tables: Tables) -> None:
     ("sql", "code", "message"),
     [
         ("SELECT * FROM t /*+ OPTIONS('streaming'='true') */", ErrorCode.UNSUPPORTED, "A streaming SELECT"),
-        ("SELECT * FROM t /*+ OPTIONS('snapshot-id'='1') */", ErrorCode.UNSUPPORTED, "The read option 'snapshot-id'"),
+        ("SELECT * FROM t /*+ OPTIONS('snapshot-id'='1') */", ErrorCode.NOT_FOUND, "The table has no snapshot 1"),
         ("SELECT * FROM t /*+ OPTIONS('snapshot_id'='1') */", ErrorCode.OPTION, "'snapshot_id' is not a read option"),
-        ("SELECT * FROM t VERSION AS OF 1", ErrorCode.UNSUPPORTED, "Time travel"),
-        ("SELECT _file FROM t", ErrorCode.UNSUPPORTED, "The metadata column '_file'"),
-        ("SELECT t._partition FROM t", ErrorCode.UNSUPPORTED, "The metadata column '_partition'"),
+        ("SELECT * FROM t VERSION AS OF 1", ErrorCode.NOT_FOUND, "The table has no snapshot 1"),
+        ("SELECT _row_id FROM t", ErrorCode.NOT_FOUND, "Column '_row_id' was not found"),
+        ("SELECT t._partition FROM t", ErrorCode.NOT_FOUND, "Column '_partition' was not found"),
         ("SELECT * FROM t, t", ErrorCode.INVALID, "FROM names 'c.db.t' twice"),
     ],
 )
