@@ -178,3 +178,77 @@ def test_turn_by_turn(version: int, both: Both) -> None:
     agree(both, f"select * from {table}", rows[:4])
     both.run([f"insert into {table} values (99, null)"])
     agree(both, f"select id from {table} where d is null", [[99]])
+
+
+@pytest.mark.parametrize(
+    "order", [("parquet", "avro", "orc"), ("orc", "parquet", "avro"), ("avro", "orc", "parquet")], ids="-".join
+)
+def test_parts_evolve_at_any_depth_in_every_format(order: tuple[str, str, str], both: Both) -> None:
+    """Each turn's rows are of another format and another schema; both engines read all."""
+    first, second, third = order
+    table = f"both.evo.deep_{first}"
+    sql = both.spark.sql
+    sql(
+        f"create table {table} (id int, s struct<a:int, in:struct<x:float, y:string>>, l array<struct<k:int, v:array<int>>>,"
+        f" m map<string, struct<p:decimal(9,2), q:date>>) using iceberg"
+        f" tblproperties ('format-version'='2', 'write.format.default'='{first}')"
+    )
+    sql(
+        f"insert into {table} values (1, named_struct('a', 1, 'in', named_struct('x', 1.5f, 'y', 'y1')),"
+        " array(named_struct('k', 1, 'v', array(1, null)), null), map('m', named_struct('p', 1.25, 'q', date'2024-02-29'))),"
+        " (2, null, array(), map()), (3, named_struct('a', null, 'in', null), null, map('n', null)),"
+        " (4, named_struct('a', 4, 'in', named_struct('x', null, 'y', null)), array(named_struct('k', null, 'v', null)), null)"
+    )
+    for change in (
+        "alter column s.in.x type double", "rename column s.in.y to z", "add column s.in.y int first", "rename column l.element.k to kk",
+        "add column l.element.k string after kk", "alter column m.value.p type decimal(18,2)", "drop column m.value.q",
+        "add column m.value.q int", "alter column s first", "add column `a.b ü` string after id",
+    ):  # fmt: skip
+        sql(f"alter table {table} {change}")
+    sql(f"alter table {table} set tblproperties ('write.format.default'='{second}')")
+    sql(
+        f"insert into {table} select named_struct('a', 5, 'in', named_struct('y', 5, 'x', 5.5D, 'z', 'z5')), 5, 'dot',"
+        " array(named_struct('kk', 5, 'k', 'new', 'v', array(5))), map('m', named_struct('p', 5.25, 'q', 5))"
+    )
+    sql(f"alter table {table} rename column s.a to b")
+    sql(f"alter table {table} rename column s.in to a")
+    sql(f"alter table {table} drop column l.element.v")
+    sql(f"alter table {table} alter column id type bigint")
+    both.run(
+        [
+            f"alter table {table} set tblproperties ('write.format.default'='{third}')",
+            f"insert into {table} select named_struct('b', 6, 'a', named_struct('y', 6, 'x', 6.5D, 'z', 'z6')), 6, null,"
+            " array(named_struct('kk', 6, 'k', null)), map('m', named_struct('p', 6.25, 'q', null))",
+        ]
+    )
+    for query in (
+        f"select * from {table}",
+        f"select id, s.a.x, s.a.y, s.b from {table}",
+        f"select l[0].kk, m['m'].p, `a.b ü` from {table}",
+        f"select id from {table} where s is null or s.a is null or s.a.z = 'z5'",
+        f"select m from {table} where id > 4",
+    ):
+        assert as_multiset(both.rows(query)) == as_multiset(both.spark.rows(query)), query
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_files_that_were_there_before_the_table(legacy: bool, both: Both) -> None:
+    """Spark's own Parquet files, partitioned by folders: no ids, the partition's values in the manifest only."""
+    name, sql = f"migrated_{legacy}".lower(), both.spark.sql
+    folder = both.berg.warehouse.parent / name
+    sql(f"set spark.sql.parquet.writeLegacyFormat={legacy}".lower())
+    sql("set spark.sql.parquet.outputTimestampType=INT96")
+    columns = "id int, d decimal(9,2), l array<struct<k:int>>, m map<string,int>, ts timestamp, p string"
+    sql(f"create table spark_catalog.default.{name} ({columns}) using parquet partitioned by (p) location '{folder}'")
+    sql(
+        f"insert into spark_catalog.default.{name} values (1, 1.25, array(named_struct('k', 1), null), map('a', 1),"
+        " timestamp'2024-02-29 12:34:56.789', 'x'), (2, null, null, null, null, 'a b'), (3, 3, array(), map(), null, null)"
+    )
+    sql(f"create table both.evo.{name} ({columns}) using iceberg partitioned by (p)")
+    sql(f"call both.system.add_files(table => 'evo.{name}', source_table => '`parquet`.`{folder}`')")
+    sql(f"alter table both.evo.{name} rename column d to e")
+    sql(f"alter table both.evo.{name} rename column l.element.k to kk")
+    sql(f"alter table both.evo.{name} alter column id type bigint")
+    sql(f"insert into both.evo.{name} values (4, 4.5, array(named_struct('kk', 4)), map('d', 4), null, 'x')")
+    for query in (f"select * from both.evo.{name}", f"select id, p, l[0].kk, e from both.evo.{name} where p = 'x'"):
+        assert as_multiset(both.rows(query)) == as_multiset(both.spark.rows(query)), query
