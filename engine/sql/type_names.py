@@ -61,7 +61,7 @@ _NANOS = 9
 
 def _filled(name: str, type_: DataType) -> str:
     if "{" not in name:
-        return name
+        return name if type_.system is None else f"{name}({type_.system})"
     precision = type_.precision
     if precision is None:
         precision = _DEFAULT_PRECISION.get(type_.kind, _MICROS)
@@ -144,6 +144,8 @@ def duckdb_name(type_: DataType) -> str:
         raise BergError(ErrorCode.TYPE, "A ROW needs at least one field.")
     if type_.holds_nanoseconds and type_.kind in _NANO_DUCKDB:
         return _NANO_DUCKDB[type_.kind]
+    if type_.system is not None:
+        return TYPES[type_.kind].duckdb
 
     def member(field: Field) -> str:
         return f"{identifier(field.name)} {duckdb_name(field.type)}"
@@ -215,9 +217,10 @@ def _primitive_to_iceberg(type_: DataType, format_version: int) -> IcebergType:
         what = "A column that holds only NULL" if kind is Kind.NULL else f"The type {TYPES[kind].flink}"
         raise _needs_version_3(what, "Give it another type, or the table 'format-version'='3'.")
     if kind is Kind.GEOMETRY:
-        return iceberg.GeometryType()
+        return iceberg.GeometryType(type_.system)
     if kind is Kind.GEOGRAPHY:
-        return iceberg.GeographyType()
+        system, _, algorithm = (type_.system or "").partition(",")
+        return iceberg.GeographyType(system or None, algorithm.strip() or None)
     return iceberg.PRIMITIVES[name]
 
 
@@ -245,9 +248,10 @@ def from_iceberg(type_: IcebergType) -> DataType:
     if isinstance(type_, iceberg.FixedType):
         return DataType(Kind.BINARY, type_.length)
     if isinstance(type_, iceberg.GeometryType):
-        return DataType(Kind.GEOMETRY)
+        return DataType(Kind.GEOMETRY, system=type_.crs)
     if isinstance(type_, iceberg.GeographyType):
-        return DataType(Kind.GEOGRAPHY)
+        system = type_.crs or (type_.algorithm and "OGC:CRS84")
+        return DataType(Kind.GEOGRAPHY, system=f"{system}, {type_.algorithm}" if type_.algorithm else system)
     return _FROM_ICEBERG[str(type_)]
 
 

@@ -307,27 +307,38 @@ def _field(cursor: Cursor) -> Field:
     return Field(name, kind, nullable=not required, comment=comment)
 
 
+_ALGORITHMS = ("spherical", "vincenty", "thomas", "andoyer", "karney")
+
+
 def _geometry(cursor: Cursor) -> DataType:
-    _srid(cursor)
-    return DataType(Kind.GEOMETRY)
+    return DataType(Kind.GEOMETRY, system=_system(cursor, 1))
 
 
 def _geography(cursor: Cursor) -> DataType:
-    _srid(cursor)
-    return DataType(Kind.GEOGRAPHY)
+    return DataType(Kind.GEOGRAPHY, system=_system(cursor, 2))
 
 
-def _srid(cursor: Cursor) -> None:
-    if cursor.at("("):
-        start = cursor.token.start
-        while not cursor.at_end and not cursor.at(")"):
-            cursor.advance()
-        cursor.expect(")")
+def _system(cursor: Cursor, most: int) -> str | None:
+    """A reference system and an algorithm: ``(srid:4326)``, ``(4326)``, ``(OGC:CRS84, karney)``."""
+    if not cursor.accept("("):
+        return None
+    start = cursor.token.start
+    while not cursor.at_end and not cursor.at(")"):
+        cursor.advance()
+    end = cursor.token.start
+    cursor.expect(")")
+    parts = [p.strip().strip("'") for p in cursor.text[start:end].split(",")]
+    if parts[0].isdigit():
+        parts[0] = f"srid:{parts[0]}"
+    fits = len(parts) <= most and ":" in parts[0] and not any(c in parts[0] for c in " ()'\"`")
+    if not fits or (len(parts) == 2 and parts[1] not in _ALGORITHMS):
         raise BergError(
-            ErrorCode.UNSUPPORTED,
-            "A reference system in GEOMETRY or GEOGRAPHY is not supported yet.",
-            span=Span(start, cursor.previous_end),
+            ErrorCode.TYPE,
+            f"'{cursor.text[start:end]}' is no reference system.",
+            span=Span(start, end),
+            hint="Write srid:4326, say" + (f"; behind it {' or '.join(_ALGORITHMS)}." if most == 2 else "."),
         )
+    return ", ".join(parts)
 
 
 def _raw(cursor: Cursor) -> DataType:

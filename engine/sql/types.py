@@ -69,6 +69,8 @@ class DataType(NamedTuple):
     precision: int | None = None
     scale: int | None = None
     children: tuple[Field, ...] = ()
+    system: str | None = None
+    """Of a GEOMETRY the reference system, of a GEOGRAPHY the algorithm too, in Iceberg's words; None: the default."""
 
     @property
     def fractional_digits(self) -> int:

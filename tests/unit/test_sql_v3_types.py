@@ -113,7 +113,7 @@ def test_what_can_be_asked(berg: Berg) -> None:
 
 REFUSED = [
     ("SELECT 1 FROM t WHERE v = v", 23, "VARIANT cannot be compared with VARIANT."),
-    ("SELECT 1 FROM t WHERE g = gg", 23, "GEOMETRY cannot be compared with GEOGRAPHY."),
+    ("SELECT 1 FROM t WHERE g = gg", 23, "cannot be compared with GEOGRAPHY."),
     ("SELECT 1 FROM t WHERE v = 'txt'", 23, "VARIANT cannot be compared with"),
     ("SELECT 1 FROM t GROUP BY g", 26, "GROUP BY cannot take a GEOMETRY."),
     ("SELECT DISTINCT v FROM t", 17, "DISTINCT cannot take a VARIANT."),
@@ -150,9 +150,20 @@ def test_what_is_refused(berg: Berg, flavour: str) -> None:
 
 def test_how_it_is_described(berg: Berg) -> None:
     table = asked(berg, "DESCRIBE t")
-    for kind in ("VARIANT", "GEOMETRY", "GEOGRAPHY", "NULL", "TIMESTAMP(9)", "TIMESTAMP_LTZ(9)"):
+    for kind in ("VARIANT", "GEOMETRY(srid:3857)", "GEOGRAPHY", "NULL", "TIMESTAMP(9)", "TIMESTAMP_LTZ(9)"):
         assert f" {kind} |" in table
     assert "`v` VARIANT" in asked(berg, "SHOW CREATE TABLE t")
+    made = (
+        "CREATE TABLE g (a GEOMETRY(srid:3857), b GEOGRAPHY(OGC:CRS84, karney), c GEOMETRY(4326), d GEOGRAPHY)"
+        " WITH ('format-version'='3'); CREATE TABLE h LIKE g; SHOW CREATE TABLE h"
+    )
+    shown = asked(berg, made)
+    for column in ("`a` GEOMETRY(srid:3857)", "`b` GEOGRAPHY(OGC:CRS84, karney)", "`c` GEOMETRY(srid:4326)"):
+        assert column in shown
+    types = [str(f.type) for f in Tables(berg.warehouse).load("h").metadata.schema.fields]
+    assert types == ["geometry(srid:3857)", "geography(OGC:CRS84, karney)", "geometry(srid:4326)", "geography"]
+    error = refused(berg, "CREATE TABLE i (a GEOMETRY(nonsense)) WITH ('format-version'='3')")
+    assert "'nonsense' is no reference system." in error
 
 
 def test_bytes_that_are_no_geometry(berg: Berg) -> None:
