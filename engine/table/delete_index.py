@@ -20,6 +20,14 @@ def is_equality(entry: ManifestEntry) -> bool:
     return entry.data_file.content == FileContent.EQUALITY_DELETES
 
 
+def distinct(deletes: Iterable[Sequence[ManifestEntry]]) -> list[ManifestEntry]:
+    """The delete files that apply to some of many data files, each once."""
+    found: dict[int, ManifestEntry] = {}
+    for applying in deletes:
+        found.update(zip(map(id, applying), applying, strict=True))
+    return list(found.values())
+
+
 def partition_key(spec_id: int, partition: tuple[object, ...]) -> tuple[int, tuple[object, ...]]:
     """What is equal for one partition alone: NaN is NaN, and -0.0 another partition than 0.0, as in Java."""
     if not any(isinstance(v, float) for v in partition):

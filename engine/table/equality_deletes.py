@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.table.delete_index import is_equality, partition_key
+from bergsql.engine.table.delete_index import distinct, is_equality, partition_key
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
 from bergsql.engine.table.equality_positions import Lookup, deleted_places
 from bergsql.engine.table.file_columns import NAME_MAPPING
@@ -57,7 +57,7 @@ class EqualityDeletes:
         self._metadata, self._storage, self._schema = metadata, storage, schema
         self._variables = variables
         self._unpartitioned = {s.spec_id for s in metadata.specs if s.is_unpartitioned}
-        found = {_ids(d) for t in tasks for d in t.deletes if is_equality(d)}
+        found = {_ids(d) for d in filter(is_equality, distinct(t.deletes for t in tasks))}
         self._whole = {t.data_file.path: t for t in whole} if found else {}
         self._keys = {ids: key_columns(metadata, ids) for ids in sorted(found)}
 
@@ -127,15 +127,13 @@ class EqualityDeletes:
 
     def _sets(self, tasks: Iterable[FileTask]) -> list[_DeleteSet]:
         sets: dict[tuple[Ids, bool], _DeleteSet] = {}
-        for task in tasks:
-            for entry in filter(is_equality, task.deletes):
-                file = entry.data_file
-                key = (_ids(entry), file.spec_id in self._unpartitioned)
-                found = sets.get(key)
-                if found is None:
-                    found = sets[key] = _DeleteSet(*key)
-                if file.path not in found.files:
-                    found.files[file.path] = FileTask(file, entry.sequence_number or 0)
+        for entry in filter(is_equality, distinct(t.deletes for t in tasks)):
+            file = entry.data_file
+            key = (_ids(entry), file.spec_id in self._unpartitioned)
+            found = sets.get(key)
+            if found is None:
+                found = sets[key] = _DeleteSet(*key)
+            found.files[file.path] = FileTask(file, entry.sequence_number or 0)
         return list(sets.values())
 
     def _join(self, found: _DeleteSet, tasks: Sequence[FileTask], access: Sequence[str], alias: str, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.table.binding import Bound, Term
 from bergsql.engine.table.datafile import DataFile
-from bergsql.engine.table.delete_index import is_equality
+from bergsql.engine.table.delete_index import distinct, is_equality
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
 from bergsql.engine.table.facets import Facet, possible
 from bergsql.engine.table.file_facets import Span, column_facets, span
@@ -35,23 +35,25 @@ class EqualityPruner:
         self._metadata = metadata
         self._bound = bound
         self._keys: dict[tuple[int, ...], tuple[KeyColumn, ...]] = {}
-        self._wanted: dict[str, bool] = {}
+        self._unwanted: set[str] = set()
         self._spans: dict[tuple[str, tuple[int, ...]], tuple[Span, ...]] = {}
         self._tries = _TRIES
 
     def pruned(self, tasks: Iterable[FileTask]) -> tuple[FileTask, ...]:
         """The tasks without the equality deletes that can delete no wanted row of theirs."""
-        return tuple(self._pruned(t) if any(map(is_equality, t.deletes)) else t for t in tasks)
+        tasks = tuple(tasks)
+        deletes = filter(is_equality, distinct(t.deletes for t in tasks))
+        self._unwanted = {d.data_file.path for d in deletes if not self._is_wanted(d.data_file)}
+        return tuple(map(self._pruned, tasks))
 
     def _pruned(self, task: FileTask) -> FileTask:
+        if self._tries <= 0 and not self._unwanted:
+            return task
         kept = tuple(d for d in task.deletes if not is_equality(d) or self._may_delete(d.data_file, task.data_file))
         return task if len(kept) == len(task.deletes) else replace(task, deletes=kept)
 
     def _may_delete(self, delete: DataFile, data: DataFile) -> bool:
-        wanted = self._wanted.get(delete.path)
-        if wanted is None:
-            wanted = self._wanted[delete.path] = self._is_wanted(delete)
-        if not wanted:
+        if delete.path in self._unwanted:
             return False
         if self._tries <= 0:
             return True
@@ -62,6 +64,8 @@ class EqualityPruner:
 
     def _is_wanted(self, delete: DataFile) -> bool:
         """Whether some row that it deletes may be wanted. Columns that are no keys may be different in the data."""
+        if self._bound is True:
+            return True
         ids = delete.equality_ids or ()
 
         def facets_of(term: Term) -> Iterable[Facet]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.table.delete_index import is_equality
+from bergsql.engine.table.delete_index import distinct, is_equality
 from bergsql.engine.table.equality_deletes import EqualityDeletes
 from bergsql.engine.table.equality_positions import without_places
 from bergsql.engine.table.file_groups import DELETED, PARQUET, FileGroup, Grouping, column_name
@@ -109,8 +109,9 @@ def _less_deletes(plan: FilePlan, metadata: TableMetadata, schema: Schema, predi
 
     bound = True if predicate is None else bind(predicate, schema)
     tasks = EqualityPruner(metadata, bound).pruned(plan.tasks)
-    sizes = {id(d): d.data_file.file_size for t in tasks for d in t.deletes}
-    return replace(plan, tasks=tasks, delete_files=len(sizes), delete_bytes=sum(sizes.values()))
+    files = [d.data_file for d in distinct(t.deletes for t in tasks)]
+    size = sum(f.content_size or f.file_size for f in files)
+    return replace(plan, tasks=tasks, delete_files=len(files), delete_bytes=size)
 
 
 def _check_distinct(names: Iterable[str], where: str) -> None:
