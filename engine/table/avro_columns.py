@@ -219,11 +219,11 @@ class Cutter:
             values.append(value)
         return tuple(values)
 
-    def decoded(self, number: int, raw: bytes) -> Any:
-        """The value of a field that has a column of its own, from its encoded value."""
+    def decoded(self, number: int, raws: list[bytes]) -> list[Any]:
+        """Values of a field that has a column of its own, from its encoded values."""
         at, _ = self.place[number]
         ((_, node),) = self.segments[at].fields
-        return _decoded(node, [raw])[0]
+        return _decoded(node, raws)
 
     def tag(self, number: int) -> int:
         """How many bytes stand before each value of an optional field that has a column of its own."""

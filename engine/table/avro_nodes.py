@@ -273,9 +273,10 @@ class BoundsMap(Array):
 
     def shape(self) -> Shape | None:
         """What all values have that :meth:`pattern` matches now, if it is one shape."""
-        if len(self._shapes) != 1:
+        shapes = list(self._shapes.items())
+        if len(shapes) != 1:
             return None
-        ((keys, lengths),) = self._shapes.items()
+        ((keys, lengths),) = shapes
         return tuple((k, have.only) for k, have in zip(keys, lengths, strict=True))
 
     def read(self, b: bytes, at: int) -> tuple[Any, int]:
@@ -284,7 +285,7 @@ class BoundsMap(Array):
 
     def pattern(self) -> bytes:
         found = []
-        for keys, lengths in self._shapes.items():
+        for keys, lengths in list(self._shapes.items()):
             if keys:
                 pairs = (encoded(k) + have.pattern() for k, have in zip(keys, lengths, strict=True))
                 found.append(encoded(len(keys)) + b"".join(pairs) + b"\x00")

@@ -69,18 +69,32 @@ class Intervals:
             case TermTest.NOT_NAN:
                 return self.with_values(rows)
             case TermTest.EQ | TermTest.IN:
-                return self.with_values(self._reaching(literals, rows))
+                return self._valued(self._reaching(literals, rows), self.lower)
             case TermTest.NE | TermTest.NOT_IN:
                 return _either(rows, self.with_nans, lambda r: self.with_values(self._not_only(literals, r)))
             case TermTest.LT | TermTest.LE:
-                return self.with_values(self._below(literals[0], term.test is TermTest.LT, rows))
+                return self._valued(self._below(literals[0], term.test is TermTest.LT, rows), self.lower)
             case TermTest.GT | TermTest.GE:
                 strict = term.test is TermTest.GT
-                return _either(rows, self.with_nans, lambda r: self.with_values(self._above(literals[0], strict, r)))
+                return _either(
+                    rows, self.with_nans, lambda r: self._valued(self._above(literals[0], strict, r), self.upper)
+                )
             case TermTest.STARTS:
-                return self.with_values(self._starting(literals[0].low, rows))
+                return self._valued(self._starting(literals[0].low, rows), self.lower)
             case TermTest.NOT_STARTS:
                 return self.with_values(self._not_all_starting(literals[0].low, rows))
+
+    def _valued(self, rows: Rows, bounds: Callable[[], Sequence[Any]]) -> Rows:
+        """Rows in which there may be values. Where there is a bound there are: the rest are asked, which costs more."""
+        if not rows:
+            return rows
+        known = bounds()
+        unknown = [i for i in rows if known[i] is None]
+        kept = self.with_values(unknown)
+        if len(kept) == len(unknown):
+            return rows
+        gone = set(unknown).difference(kept)
+        return [i for i in rows if i not in gone]
 
     def _reaching(self, literals: Sequence[Literal], rows: Rows) -> Rows:
         """Rows whose interval holds some literal. Of many literals those outside of all are left out at once."""

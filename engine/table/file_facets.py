@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.errors import BergError
@@ -26,6 +26,7 @@ from bergsql.engine.table.bound_columns import alike, encoded_bounds, numeric_bo
 from bergsql.engine.table.facets import Intervals, Rows
 
 if TYPE_CHECKING:
+    from bergsql.engine.table.avro_columns import Column
     from bergsql.engine.table.binding import Term
     from bergsql.engine.table.datafile import DataFile
     from bergsql.engine.table.manifests import ManifestColumns
@@ -55,7 +56,7 @@ class Flags(NamedTuple):
 
 
 def flags(
-    kind: IcebergType, nested: bool, records: int, total: int | None, null_count: int | None, nan_count: int | None
+    kind: IcebergType, nested: bool, records: bool, total: int | None, null_count: int | None, nan_count: int | None
 ) -> Flags:
     """What the counts of a file say of a column; None: not counted."""
     if not isinstance(kind, _FLOATS):
@@ -97,7 +98,7 @@ def span(file: DataFile, field: NestedField, nested: bool) -> Span:
     lower = upper = None
     if not isinstance(kind, UUIDType):  # see source_interval
         lower, upper = bound(kind, file.lower_bounds.get(number)), bound(kind, file.upper_bounds.get(number))
-    return Span(lower, upper, *flags(kind, nested, file.record_count, *counts))
+    return Span(lower, upper, *flags(kind, nested, file.record_count > 0, *counts))
 
 
 def column_facets(file: DataFile, term: Term) -> tuple[Intervals, ...]:
@@ -142,24 +143,24 @@ class ColumnIntervals(Intervals):
     def _flagged(self, flag: int, rows: Rows) -> Rows:
         if not rows:
             return rows
-        found = [self._columns.column(i) for i in (_RECORDS, *_COUNTS)]
-        if all(c is None or c.same for c in found):
-            return rows if self._judged(tuple(b"" if c is None else c.raw for c in found))[flag] else ()
-        encoded = zip(*([b""] * len(rows) if c is None else c.take(rows) for c in found), strict=True)
-        return [i for i, raws in zip(rows, encoded, strict=True) if self._judged(raws)[flag]]
+        columns = [self._columns.column(i) for i in (_RECORDS, *_COUNTS)]
+        if all(c is None or c.same for c in columns):
+            key = tuple(b"" if c is None else c.raw for c in columns)
+            known = self._known.get(key)
+            if known is None:
+                if len(self._known) > _MOST_KNOWN:
+                    self._known.clear()
+                known = self._known[key] = next(self._judged(columns, (0,)))
+            return rows if known[flag] else ()
+        return [i for i, judged in zip(rows, self._judged(columns, rows), strict=True) if judged[flag]]
 
-    def _judged(self, raws: tuple[bytes, ...]) -> Flags:
-        records, *maps = raws
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-        key = (b"0" if records == b"\0" else b"", *maps)
-        known = self._known.get(key)
-        if known is None:
-            number = self._field.field_id
-            counts = [self._columns.count_in(i, m, number) for i, m in zip(_COUNTS, maps, strict=True)]
-            known = flags(self._field.type, self._nested, records != b"\0", *counts)
-            self._known[key] = known
-        return known
+    def _judged(self, columns: Sequence[Column | None], rows: Rows) -> Iterator[Flags]:
+        """What the counts of each row say."""
+        kind, nested, number = self._field.type, self._nested, self._field.field_id
+        records, *_ = columns
+        some = [True] * len(rows) if records is None else [raw != b"\0" for raw in records.take(rows)]
+        counts = (self._columns.counts(i, number, rows) for i in _COUNTS)
+        return (flags(kind, nested, *row) for row in zip(some, *counts, strict=True))
 
 
 def _bounds(columns: ManifestColumns, which: int, field: NestedField) -> Sequence[Any]:

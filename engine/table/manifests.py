@@ -220,15 +220,22 @@ class ManifestColumns:
         """How many bytes stand before each value of an optional field's column."""
         return self._cutter.tag(number)
 
-    def count_in(self, number: int, raw: bytes, key: int) -> int | None:
-        """What a map of counts, as its column holds it, says of ``key``."""
-        if not raw:
-            return None
+    def counts(self, number: int, key: int, rows: Sequence[int]) -> list[int | None]:
+        """What a map of counts says of ``key`` in some rows."""
+        column = self.column(number)
+        if column is None or not rows:
+            return [None] * len(rows)
+        if column.same:
+            (counts,) = self.field(number, (0,))
+            return [None if counts is None else counts.get(key)] * len(rows)
+        raws = column.take(rows)
+        distinct = list(set(raws))
         try:
-            counts = self._cutter.decoded(number, raw)
-            return None if counts is None else counts.get(key)
-        except Exception as e:
+            maps = self._cutter.decoded(number, distinct)
+            known = {r: None if m is None else m.get(key) for r, m in zip(distinct, maps, strict=True)}
+        except Exception as e:  # whatever garbage makes of a number
             raise avro.corrupt(self._what, avro.reason(e)) from e
+        return [known[raw] for raw in raws]
 
     def partitions(self) -> tuple[list[tuple[object, ...]], list[int]]:
         """The different partitions of the files, and for each file which of them it is in."""
