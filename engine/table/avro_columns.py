@@ -225,11 +225,12 @@ class Cutter:
         ((_, node),) = self.segments[at].fields
         return _decoded(node, raws)
 
-    def tag(self, number: int) -> int:
-        """How many bytes stand before each value of an optional field that has a column of its own."""
+    def tag(self, number: int) -> int | None:
+        """How many bytes stand before each map of bounds that has a column of its own; None: that is not so simple."""
         at, k = self.place[number]
         node = self.segments[at].fields[k][1]
-        return 0 if _optional(node) is node else 1
+        inner = _optional(node)
+        return None if not isinstance(inner, BoundsMap) else 0 if inner is node else 1
 
     def parts(self, number: int, ids: Sequence[int]) -> list[int | None]:
         """Where the parts of a record (or of an array's records) of these ids are in its tuple; None: they are not."""

@@ -24,6 +24,7 @@ from bergsql.catalog.metadata.types import (
 from bergsql.catalog.metadata.values import from_bytes
 from bergsql.engine.table.bound_columns import alike, encoded_bounds, numeric_bounds
 from bergsql.engine.table.facets import Intervals, Rows
+from bergsql.engine.table.raw_maps import bounds_of
 
 if TYPE_CHECKING:
     from bergsql.engine.table.avro_columns import Column
@@ -169,14 +170,17 @@ def _bounds(columns: ManifestColumns, which: int, field: NestedField) -> Sequenc
     column = columns.column(which)
     if column is None or isinstance(kind, UUIDType):
         return [None] * columns.count
-    shape = alike(column)
-    if shape is not None:
-        tag = columns.tag(which)
+    tag = columns.tag(which)
+    shape = None if tag is None else alike(column)
+    found: Sequence[bytes | None] | None = None
+    if tag is not None and shape is not None:
         numbers = numeric_bounds(column, shape, tag, number, lambda length: _CODES.get((type(kind), length)))
         if numbers is not None:
             return [None if v != v else v for v in numbers] if isinstance(kind, _FLOATS) else numbers
         found = encoded_bounds(column, shape, tag, number)
-    if shape is None or found is None:
+    if tag is None:
         found = [None if m is None else m.get(number) for m in columns.field(which)]
+    elif found is None:
+        found = bounds_of(column.values(), tag, number)
     known = {data: bound(kind, data) for data in set(found)}
     return [known[data] for data in found]

@@ -216,8 +216,8 @@ class ManifestColumns:
         place = self._cutter.place.get(number)
         return None if place is None else self.columns.columns[place[0]]
 
-    def tag(self, number: int) -> int:
-        """How many bytes stand before each value of an optional field's column."""
+    def tag(self, number: int) -> int | None:
+        """How many bytes stand before each map of bounds; None: that is not so simple."""
         return self._cutter.tag(number)
 
     def counts(self, number: int, key: int, rows: Sequence[int]) -> list[int | None]:

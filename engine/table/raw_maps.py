@@ -6,7 +6,7 @@ A file of a wide table has hundreds of statistics, of which a plan needs two or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -80,6 +80,35 @@ class RawBounds(RawMap):
     __slots__ = ()
     _value = b"(?:" + _SHORT_BYTES + b")"
     _read = read_bytes
+
+
+def bounds_of(raws: Sequence[bytes], tag: int, key: int) -> list[bytes | None]:
+    """What encoded maps of bounds, after ``tag`` other bytes each, say of a key; a null or empty one nothing."""
+    found: list[bytes | None] = []
+    finders: dict[int, Callable[[bytes, int], re.Match[bytes] | None]] = {}
+    for raw in raws:
+        if len(raw) < tag + 3:
+            found.append(None)
+            continue
+        count = raw[tag]
+        find = finders.get(count)
+        if find is None:
+            find = finders[count] = _finder(key, count >> 1, RawBounds._value)
+        match = None if count & 129 else find(raw, tag + 1)
+        if match is None:
+            found.append(RawBounds(raw[tag:]).decoded().get(key) if _may_hold(raw, key) else None)
+            continue
+        at = match.end()
+        length = raw[at]
+        found.append(raw[at + 1 : at + 1 + (length >> 1)] if length < 128 else read_bytes(raw, at)[0])
+    return found
+
+
+def _may_hold(raw: bytes, key: int) -> bool:
+    """Whether the key's encoded form is anywhere in the map."""
+    encoded = bytearray()
+    write_long(encoded, key)
+    return encoded in raw
 
 
 def _pairs(raw: bytes, read: Callable[[bytes, int], tuple[Any, int]]) -> Iterator[tuple[int, Any]]:

@@ -20,6 +20,7 @@ from bergsql.engine.table.bound_columns import alike, encoded_bounds, numeric_bo
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestEntry, ManifestFile
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest
 from bergsql.engine.table.manifests import cut_manifest
+from bergsql.engine.table.raw_maps import bounds_of
 from tests.support.planned import BY_P, SCHEMA
 
 LAYOUT = Layout(frozenset((0, 4, 5)), frozenset((2,)), frozenset((4,)), frozenset((5,)))
@@ -166,6 +167,25 @@ def test_places_are_found_where_maps_are_alike() -> None:
     assert encoded_bounds(column, shape, 1, 2) == [b"t" * (i % 5) for i in range(200)]
     assert encoded_bounds(column, shape, 1, 70) == [b"abcd"] * 200
     assert encoded_bounds(column, shape, 1, 9) == [None] * 200
+
+
+@given(st.lists(rows, min_size=1, max_size=8), st.booleans())
+def test_maps_are_searched_where_they_are_not_alike(records: list[Any], null_last: bool) -> None:
+    """Whatever the maps are like, and in whichever order a writer puts the branches of an optional field."""
+    schema = json.loads(json.dumps(SCHEMA_JSON))
+    if null_last:
+        schema["fields"][2]["type"]["fields"][2]["type"].reverse()
+    out = io.BytesIO()
+    fastavro.writer(out, schema, records, codec="null")
+    cutter = Cutter(json.dumps(schema).encode(), LAYOUT)
+    columns = cutter.cut(avro.read_container(out.getvalue(), "it").blocks)
+    assert plain(cutter, columns) == records
+    tag = cutter.tag(5)
+    assert (tag is None) is null_last
+    if tag is not None:
+        for key in (*KEYS, 5):
+            wanted = [next((p["v"] for p in r["inner"]["bounds"] or () if p["k"] == key), None) for r in records]
+            assert bounds_of(columns.columns[cutter.place[5][0]].values(), tag, key) == wanted
 
 
 # -- made to do harm ---------------------------------------------------------------------------------------------------
