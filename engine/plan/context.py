@@ -105,6 +105,7 @@ class Planner:
         """Pairs of columns: what is known of the first holds for the second too, in every row that matters."""
         self.reads = False
         """True where the query will run, so that manifests may be looked at."""
+        self.prunes = True
         self.known: dict[str, object] = {}
         """Values of constant expressions, by SQL."""
         self._now: datetime | None = None
