@@ -166,6 +166,8 @@ class Grouping:
             for spec in metadata.specs
         }
         self._look_at_all = any(map(must_be_looked_at, fields))
+        self._fitting: dict[int, tuple[Sequence[Node], bool]] = {}
+        """By the identity of a schema, which all files that have it share; kept here, so that it stays its own."""
 
     def groups(self, tasks: Sequence[FileTask]) -> list[FileGroup]:
         if not tasks:
@@ -226,7 +228,13 @@ class Grouping:
         return {source: task.data_file.partition[place] for place, source in identities if source not in there}
 
     def _fits(self, columns: Sequence[Node]) -> bool:
-        """Whether DuckDB, given the field ids of the columns, reads what the table means."""
+        """Whether DuckDB, given the field ids of the columns, reads what the table means; asked once a schema."""
+        known = self._fitting.get(id(columns))
+        if known is None:
+            known = self._fitting[id(columns)] = (columns, self._fits_by_id(columns))
+        return known[1]
+
+    def _fits_by_id(self, columns: Sequence[Node]) -> bool:
         by_id = {c.field_id: c for c in columns}
         if len({f.field_id for f in self._fields}) < len(self._fields):
             return False  # DuckDB takes an id once
