@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 try:
     # The package ``duckdb`` adds relations and expressions, which nothing here uses, and takes three times as long to
@@ -112,12 +112,23 @@ class Duck:
         self._connection.close()
 
 
+@runtime_checkable
+class Prepared(Protocol):
+    """What is looked up only when SQL that needs it is about to run."""
+
+    def prepare(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None: ...
+
+
 def set_variables(cursor: duckdb.DuckDBPyConnection, variables: Mapping[str, object]) -> None:
     """Set ``variables`` on a cursor. One that is a stream (of Arrow's PyCapsule interface) becomes a view instead.
 
-    One that has a method ``completed`` is what that gives for the cursor.
+    One with a method ``prepare(cursor, name)`` is left to do that: to find what the SQL reads under its name. One that
+    has a method ``completed`` is what that gives for the cursor.
     """
     for name, value in variables.items():
+        if isinstance(value, Prepared):
+            value.prepare(cursor, name)
+            continue
         if hasattr(value, "completed"):
             value = value.completed(cursor)
         if hasattr(value, "__arrow_c_stream__"):

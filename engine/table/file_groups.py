@@ -9,9 +9,9 @@ streams.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.sql.quoting import identifier, string_literal
@@ -44,6 +44,15 @@ def column_name(wanted: NestedField) -> str:
     return f"f{wanted.field_id}"
 
 
+class DeleteSql(NamedTuple):
+    """How rows that are deleted by their place are told."""
+
+    deleted: str
+    """A BOOLEAN that is never NULL."""
+    join: str = ""
+    """What follows the files in FROM."""
+
+
 @dataclass(slots=True)
 class FileGroup:
     """Files that one ``read_parquet``, or one stream, reads. ``columns`` is None where field ids alone are enough."""
@@ -56,6 +65,8 @@ class FileGroup:
     tasks: list[FileTask] = field(default_factory=list)
     constants: dict[int, list[object]] = field(default_factory=dict)
     """Values by field id that only the partition knows, one a file."""
+    single: tuple[int, str] | None = None
+    """Of a group of one file taken out of another group: its place there, and its path."""
 
     def source(self, storage: Storage, fields: Sequence[NestedField], *, positions: bool = False) -> object:
         """What the group's variable holds: paths, or a stream of the columns that the fields are made of."""
@@ -82,39 +93,59 @@ class FileGroup:
         names: Sequence[str] | None = None,
         index: bool = False,
         position: bool = False,
+        deletes: DeleteSql | None = None,
+        keep_deleted: bool = False,
     ) -> str:
         """A SELECT of the fields, and of ``FILE_INDEX`` and ``FILE_POS`` if asked.
 
         The fields are called ``names``, or as :func:`column_name` does. The others are BIGINT and begin with 0: the
-        file's place among ``tasks``, the row's in the file.
+        file's place among ``tasks``, the row's in the file. Rows that ``deletes`` tells are left out; with
+        ``keep_deleted`` they stay, and a BOOLEAN ``DELETED`` says which.
         """
         names = names or [column_name(f) for f in fields]
-        items: list[str] = []
-        if self.columns is None and not fields:
-            source = f"read_parquet(getvariable('{variable}'), {self._options()})"
-        elif self.columns is None:
-            named = [replace(f, name=n) for f, n in zip(fields, names, strict=True)]
-            source = self._parquet_by_id(variable, named)
-            items += names
-        else:
-            source = self._renamed(variable)
-            items += [self._selected(fields, names)] if fields else []
-        if index or not (fields or position):
-            items.append(f"CAST(file_index AS BIGINT) AS {FILE_INDEX}")
+        by_id = self.columns is None
+        items = [*names] if by_id else [self._selected(fields, names)] if fields else []
+        if index or not (fields or position or keep_deleted):
+            items.append(f"{self._index_sql} AS {FILE_INDEX}")
         if position:
             items.append(f"CAST(file_row_number AS BIGINT) AS {FILE_POS}")
+        if keep_deleted:
+            items.append(f"{deletes.deleted if deletes else 'false'} AS {DELETED}")
+        if not by_id:
+            source = self._renamed(variable)
+        elif fields:
+            source = self._parquet_by_id(variable, [replace(f, name=n) for f, n in zip(fields, names, strict=True)])
+        else:
+            source = f"read_parquet({self._paths(variable)}, {self._options()})"
+        if deletes is not None:
+            source += deletes.join + ("" if keep_deleted else f" WHERE NOT {deletes.deleted}")
         return f"SELECT {', '.join(items)} FROM {source}"
+
+    @property
+    def _index_sql(self) -> str:
+        """A file's place among the tasks, as BIGINT."""
+        return "CAST(file_index AS BIGINT)" if self.single is None else f"CAST({self.single[0]} AS BIGINT)"
+
+    def files(self, storage: Storage) -> Iterator[FileGroup]:
+        """Each of its Parquet files as a group whose SQL names the file itself, and needs no variable."""
+        for i, task in enumerate(self.tasks):
+            constants = {number: [values[i]] for number, values in self.constants.items()}
+            path = exact_path(storage.readable_path(task.data_file.path))
+            yield replace(self, tasks=[task], constants=constants, single=(i, path))
+
+    def _paths(self, variable: str) -> str:
+        return f"getvariable('{variable}')" if self.single is None else string_literal(self.single[1])
 
     def _parquet_by_id(self, variable: str, fields: Sequence[NestedField]) -> str:
         by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
-        return f"read_parquet(getvariable('{variable}'), schema=MAP{{{by_id}}}, {self._options()})"
+        return f"read_parquet({self._paths(variable)}, schema=MAP{{{by_id}}}, {self._options()})"
 
     def _renamed(self, variable: str) -> str:
         """The group's files, columns renamed by their places, so that no name in a file can be mistaken for others."""
         if self.file_format != PARQUET:
             return f"temp.main.{variable}"  # by its full name, which no name in the query can hide
         names = ", ".join(stream_name(i) for i in range(len(self.columns or ())))
-        return f"read_parquet(getvariable('{variable}'), {self._options()}) AS f({names})"
+        return f"read_parquet({self._paths(variable)}, {self._options()}) AS f({names})"
 
     def _options(self) -> str:
         rows = sum(t.data_file.record_count for t in self.tasks)
@@ -132,7 +163,9 @@ class FileGroup:
             return default_sql(wanted) if place is None else value_sql(wanted.type, columns[place], stream_name(place))
         kind = duckdb_type(wanted.type)
         items = ", ".join(constant_sql(wanted.type, v) for v in values)
-        return f"list_extract(CAST([{items}] AS {kind}[]), CAST(file_index AS BIGINT) + 1)"
+        if len(values) == 1:
+            return f"CAST({items} AS {kind})"
+        return f"list_extract(CAST([{items}] AS {kind}[]), {self._index_sql} + 1)"
 
 
 def exact_path(path: str) -> str:

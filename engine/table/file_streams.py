@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
 from bergsql.engine.table.avro_schema import FIELD_ID
-from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Node
+from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Node, read_row_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.datafile import DataFile
 
 FORMATS = ("AVRO", "ORC")
 FILE_INDEX = "file_index"
@@ -26,6 +27,7 @@ _MARK = "\u2206\u2206"
 """Sets an error of ours apart in the text that DuckDB makes of it."""
 
 _columns: Lru[tuple[str, int], tuple[Node, ...]] = Lru(5_000)
+_rows: Lru[tuple[str, int], int] = Lru(5_000)
 
 
 def stream_columns(storage: Storage, file_format: str, path: str, size: int) -> tuple[Node, ...]:
@@ -55,6 +57,18 @@ def _batches(storage: Storage, file_format: str, path: str, columns: Sequence[in
     from bergsql.engine.table.orc_data import read_orc
 
     return read_orc(storage, path, columns)
+
+
+def count_rows(storage: Storage, file: DataFile) -> int:
+    """How many rows a data file has, from the file itself. Raises NOT_FOUND, IO or CORRUPT naming it."""
+    if file.format == "PARQUET":
+        return read_row_count(storage, file.path, file.file_size)
+    key = (file.path, file.file_size)
+    known = _rows.get(key)
+    if known is None:
+        known = sum(batch.num_rows for batch in _batches(storage, file.format, file.path, ()))
+        _rows.put(key, known)
+    return known
 
 
 def _node(f: pa.Field) -> Node:

@@ -21,7 +21,8 @@ _FIRST_READ = 32 << 10
 """Bytes read from the end of a file at first; most footers are shorter."""
 
 SCHEMA = 2
-"""The field of FileMetaData that holds the SchemaElements."""
+NUM_ROWS = 3
+"""The fields of FileMetaData that hold the SchemaElements and the number of rows."""
 TYPE, TYPE_LENGTH, REPETITION, NAME, NUM_CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, LOGICAL = range(1, 11)
 """The fields of a SchemaElement."""
 
@@ -63,12 +64,21 @@ class Node:
 
 
 # By path and size: data files are immutable. Files of one table mostly have one schema, which is kept once.
-_footers: Lru[tuple[str, int], tuple[Node, ...]] = Lru(20_000)
+_footers: Lru[tuple[str, int], tuple[tuple[Node, ...], int]] = Lru(20_000)
 _schemas: Lru[tuple[Node, ...], tuple[Node, ...]] = Lru(2_000)
 
 
 def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
     """The columns of the Parquet file ``path`` of ``size`` bytes. Raises NOT_FOUND, IO or CORRUPT naming it."""
+    return _footer(storage, path, size)[0]
+
+
+def read_row_count(storage: Storage, path: str, size: int) -> int:
+    """The number of rows of the Parquet file ``path`` of ``size`` bytes. Raises as :func:`read_columns`."""
+    return _footer(storage, path, size)[1]
+
+
+def _footer(storage: Storage, path: str, size: int) -> tuple[tuple[Node, ...], int]:
     known = _footers.get((path, size))
     if known is not None:
         return known
@@ -87,15 +97,15 @@ def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
             file.seek(end - 8 - length)
             tail = file.read(length + 8)
     try:
-        columns = _columns(tail[-8 - length : -8])
+        columns, rows = _columns(tail[-8 - length : -8])
     except (IndexError, ValueError, UnicodeDecodeError, RecursionError) as e:
         raise _damaged(path) from e
-    known = _schemas.get(columns)
-    if known is None:
-        known = columns
+    once = _schemas.get(columns)
+    if once is None:
+        once = columns
         _schemas.put(columns, columns)
-    _footers.put((path, size), known)
-    return known
+    _footers.put((path, size), (once, rows))
+    return once, rows
 
 
 def encrypted(path: str) -> BergError:
@@ -107,12 +117,17 @@ def _damaged(path: str) -> BergError:
     return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged or not a Parquet file.")
 
 
-def _columns(footer: bytes) -> tuple[Node, ...]:
-    elements = dict(CompactReader(footer).fields(until=SCHEMA))[SCHEMA]
+def _columns(footer: bytes) -> tuple[tuple[Node, ...], int]:
+    """The columns, and the number of rows."""
+    fields = dict(CompactReader(footer).fields(until=NUM_ROWS))
+    elements = fields.get(SCHEMA)
+    rows = fields.get(NUM_ROWS)
+    if not isinstance(elements, list) or not isinstance(rows, int):
+        raise ValueError("it lacks what every footer has")
     root, after = _node(elements, 0)
     if after != len(elements):
         raise ValueError("the schema is not one tree")
-    return root.children
+    return root.children, rows
 
 
 def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.quoting import identifier
-from bergsql.engine.table.delete_index import distinct, is_equality
+from bergsql.engine.table.delete_index import distinct
+from bergsql.engine.table.deleted_rows import PositionDeletes
 from bergsql.engine.table.equality_deletes import EqualityDeletes
 from bergsql.engine.table.equality_positions import without_places
-from bergsql.engine.table.file_groups import DELETED, PARQUET, FileGroup, Grouping, column_name
+from bergsql.engine.table.file_groups import PARQUET, FileGroup, Grouping, column_name
 from bergsql.engine.table.file_streams import FORMATS
 from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, metadata_fields
 from bergsql.engine.table.planning import FilePlan, plan_files
@@ -70,7 +71,8 @@ def build_scan(
     plan = _less_deletes(plan, metadata, schema, predicate)
     variables: dict[str, object] = {}
     deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, whole, variables)
-    assembly = _Assembly(storage, fields, deletes, RowPlaces(metadata, places), variables)
+    by_place = PositionDeletes(storage, metadata, few=predicate is not None)
+    assembly = _Assembly(storage, fields, deletes, RowPlaces(metadata, places), by_place, variables)
     groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
     selects = [assembly.select(group, f"{name_prefix}_files{i or ''}") for i, group in enumerate(groups)]
     sql = " UNION ALL ".join(selects) or _empty((*fields, *places))
@@ -128,10 +130,10 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
         file = task.data_file
         if file.format != PARQUET and file.format not in FORMATS:
             raise not_supported(f"Reading the {file.format} data files of table {table.full_name}")
-        if not all(map(is_equality, task.deletes)):
-            raise not_supported(f"Reading table {table.full_name} with position deletes")
         if file.key_metadata is not None:
             raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
+    if any(d.data_file.key_metadata is not None for d in distinct(t.deletes for t in plan.tasks)):
+        raise not_supported(f"Reading the encrypted delete files of table {table.full_name}")
 
 
 def _empty(fields: Sequence[NestedField]) -> str:
@@ -148,12 +150,13 @@ class _Assembly:
         fields: Sequence[NestedField],
         deletes: EqualityDeletes,
         places: RowPlaces,
+        by_place: PositionDeletes,
         variables: dict[str, object],
     ) -> None:
         self._storage = storage
         self._fields, self._places = fields, places
         self._own = {column_name(f): f for f in (*fields, *places.stored)}
-        self._deletes = deletes
+        self._deletes, self._by_place = deletes, by_place
         self._keys = deletes.columns(tuple(self._own.values()))
         self.variables = variables
 
@@ -176,14 +179,17 @@ class _Assembly:
         by_key = group.has_equality_deletes and not by_place
         read = {**self._own, **self._keys} if by_key else self._own
         columns = tuple(read.values())
-        position = places.need_position or group.has_position_deletes or by_place
+        position, keep = places.need_position or by_place, places.keep_deleted
         index = places.need_file or group.has_equality_deletes
-        self.variables[name] = group.source(self._storage, columns, positions=position)
-        rows = group.rows(name, columns, names=tuple(read), index=index, position=position)
-        if places.keep_deleted:
-            rows = f"SELECT *, false AS {DELETED} FROM ({rows})"
+        if group.has_position_deletes:
+            rows = self._by_place.rows_left(
+                group, name, read, self.variables, index=index, position=position, keep_deleted=keep
+            )
+        else:
+            self.variables[name] = group.source(self._storage, columns, positions=position)
+            rows = group.rows(name, columns, names=tuple(read), index=index, position=position, keep_deleted=keep)
         if by_place:
-            rows = without_places(rows, f"{name}_dead", places.keep_deleted)
+            rows = without_places(rows, f"{name}_dead", keep)
         if by_key:
             there = tuple(self._own.values())
             rows = self._deletes.without(rows, group.tasks, there, name, places.keep_deleted)

@@ -50,6 +50,9 @@ class Table:
     properties: dict[str, str] = field(default_factory=dict)
     files: list[DataFile] = field(default_factory=list)
     deletes: list[DataFile] = field(default_factory=list)
+    version: int = 2
+    sequence_numbers: dict[str, int] = field(default_factory=dict)
+    """Those of files, by path, that are not of the one snapshot's commit, which is number 1."""
 
     def add(
         self, fields: Sequence[pa.Field], rows: Sequence[Sequence[Any]], *, name: str = "", **described: Any
@@ -95,8 +98,8 @@ class Table:
         manifests = []
         for content, files in ((ManifestContent.DATA, self.files), (ManifestContent.DELETES, self.deletes)):
             if files:
-                entries = [ManifestEntry(EntryStatus.ADDED, f, 1) for f in files]
-                data = encode_manifest(entries, self.spec, self.schema, 2, content, 1)
+                entries = [self._entry(f) for f in files]
+                data = encode_manifest(entries, self.spec, self.schema, self.version, content, 1)
                 path = self.folder / f"{uuid4()}-m0.avro"
                 path.write_bytes(data)
                 manifests.append(
@@ -111,10 +114,12 @@ class Table:
                         content=content,
                     )
                 )
+                if self.version > 2 and content == ManifestContent.DATA:
+                    manifests[-1] = replace(manifests[-1], first_row_id=0)
         listed = self.folder / f"snap-{uuid4()}.avro"
-        listed.write_bytes(encode_manifest_list(manifests, 1, None, 1, 2))
+        listed.write_bytes(encode_manifest_list(manifests, 1, None, 1, self.version))
         metadata = TableMetadata(
-            format_version=2,
+            format_version=self.version,
             table_uuid=str(uuid4()),
             location=str(self.folder),
             last_sequence_number=1,
@@ -135,6 +140,11 @@ class Table:
             refs={},
         )
         return LoadedTable(TableIdent(("db",), "t"), metadata, "v1.metadata.json", "c")
+
+    def _entry(self, file: DataFile) -> ManifestEntry:
+        number = self.sequence_numbers.get(file.path)
+        status = EntryStatus.ADDED if number is None else EntryStatus.EXISTING
+        return ManifestEntry(status, file, 1, number, number)
 
     def scan(self, **how: Any) -> TableScan:
         return build_scan(self.loaded(), STORAGE, **how)

@@ -1,0 +1,127 @@
+"""Position delete files (spec, "Position Delete Files"): Parquet, Avro or ORC, read as data files are, all at once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.types import LongType, NestedField, StringType
+from bergsql.engine.duck import set_variables
+from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID
+from bergsql.engine.table.file_groups import FILE_INDEX, FileGroup, Grouping, column_name
+from bergsql.engine.table.parquet_schema import read_columns
+from bergsql.engine.table.planning import FileTask
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+    from pyroaring import BitMap
+
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.datafile import ManifestEntry
+
+FILE_PATH = NestedField(DELETE_FILE_PATH_ID, "file_path", StringType(), True)
+POS = NestedField(2147483545, "pos", LongType(), True)
+_SCHEMA = Schema(0, (FILE_PATH, POS))
+_MOST_POSITIONS = 1 << 32
+_FEW_RUNS = 1000
+
+
+def read_position_deletes(
+    cursor: duckdb.DuckDBPyConnection,
+    storage: Storage,
+    metadata: TableMetadata,
+    entries: Sequence[ManifestEntry],
+    paths: Mapping[str, int],
+    name: str,
+) -> dict[tuple[int, int], BitMap]:
+    """The positions below 2³² that each of ``entries`` deletes of each of ``paths``, by the numbers of both.
+
+    A data file's path is compared as text. The query's own names begin with ``name``.
+    """
+    import pyarrow as pa
+
+    tasks = [FileTask(replace(e.data_file, content=FileContent.DATA, partition=()), 0) for e in entries]
+    numbers = {e.data_file.path: i for i, e in enumerate(entries)}
+    # Neither the table's name mapping nor its partitions say anything of delete files.
+    grouping = Grouping(replace(metadata, properties={}, specs=()), storage, _SCHEMA.fields, _SCHEMA)
+    found: dict[tuple[int, int], BitMap] = {}
+    wanted = pa.table({"path": pa.array(paths, pa.string()), "number": pa.array(paths.values(), pa.int64())})
+    with _named(cursor, f"{name}_wanted", wanted) as known:
+        for group in grouping.groups(tasks):
+            own = [numbers[task.data_file.path] for task in group.tasks]
+            for i in own:
+                _check_columns(storage, group, entries[i])
+            with _named(cursor, f"{name}_deletes", group.source(storage, _SCHEMA.fields)) as source:
+                rows = cursor.sql(_query(group, source, known)).to_arrow_table()
+            for entry, file, positions in _runs(rows):
+                key = (own[entry], file)
+                found[key] = found[key] | positions if key in found else positions
+    return found
+
+
+@contextmanager
+def _named(cursor: duckdb.DuckDBPyConnection, name: str, value: object) -> Iterator[str]:
+    """The name under which DuckDB knows ``value`` inside."""
+    set_variables(cursor, {name: value})
+    try:
+        yield name
+    finally:
+        if isinstance(value, list):
+            cursor.execute(f"RESET VARIABLE {name}")
+        else:
+            cursor.unregister(name)
+
+
+def _query(group: FileGroup, source: str, known: str) -> str:
+    path, pos = column_name(FILE_PATH), column_name(POS)
+    return (
+        f"SELECT d.{FILE_INDEX} AS entry, w.number AS file, CAST(d.{pos} AS UINTEGER) AS pos"
+        f" FROM ({group.rows(source, _SCHEMA.fields, index=True)}) AS d"
+        f" JOIN temp.main.{known} AS w ON w.path = d.{path}"
+        f" WHERE d.{pos} BETWEEN 0 AND {_MOST_POSITIONS - 1}"
+    )
+
+
+def _check_columns(storage: Storage, group: FileGroup, entry: ManifestEntry) -> None:
+    """Refuse a file that lacks a column: it would delete nothing."""
+    file = entry.data_file
+    columns = group.columns
+    if columns is None:
+        columns = read_columns(storage, file.path, file.file_size)
+    if not {FILE_PATH.field_id, POS.field_id} <= {c.field_id for c in columns}:
+        message = f"Delete file {file.path} of snapshot {entry.snapshot_id} has no columns 'file_path' and 'pos'."
+        raise BergError(ErrorCode.CORRUPT, message)
+
+
+def _runs(rows: pa.Table) -> Iterator[tuple[int, int, BitMap]]:
+    """The positions of ``rows``, those of one delete file and one data file together, mostly once."""
+    import pyarrow.compute as pc
+    from pyroaring import BitMap
+
+    if not rows.num_rows:
+        return
+    many = pc.max(rows["file"]).as_py() + 1
+    keys = pc.add(pc.multiply(rows["entry"], many), rows["file"])
+    encoded = [pc.run_end_encode(chunk) for chunk in keys.chunks]
+    if sum(len(e.values) for e in encoded) > max(_FEW_RUNS, rows.num_rows // 64):
+        # Written in another order than the specification's.
+        order = pc.sort_indices(keys)
+        rows, keys = rows.take(order), keys.take(order)
+        encoded = [pc.run_end_encode(chunk) for chunk in keys.chunks]
+    at = 0
+    for chunk in encoded:
+        positions = rows["pos"].slice(at, len(chunk)).combine_chunks()
+        begin = positions.offset
+        plain = memoryview(positions.buffers()[1]).cast("I")
+        for end, key in zip(chunk.run_ends.to_pylist(), chunk.values.to_pylist(), strict=True):
+            yield *divmod(key, many), BitMap(array("I", plain[begin : positions.offset + end]))
+            begin = positions.offset + end
+        at += len(chunk)
