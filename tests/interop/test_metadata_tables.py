@@ -83,8 +83,6 @@ THEIRS = [
 """and what Spark then does to them."""
 SPARK_FAILS = {("reference.fx.all_types_avro", "position_deletes")}
 """Where Spark itself fails: it takes a list within ``row`` for a partition field."""
-VECTORS = ("reference.fx.v3_deletion_vectors", "reference.flk.upsert_v3", "both.meta.v3")
-"""Tables with deletion vectors, of which position_deletes is refused yet."""
 TABLES = [*(f"reference.{name}" for name in REFERENCE), *(f"both.meta.{t}" for t in ("nest", "v3", "v1", "plain"))]
 
 
@@ -122,11 +120,7 @@ def ours(tables: Both) -> Mapping[str, Shown]:
     queries = [f"SELECT * FROM {name}" for name in names]
     answers = tables.answers([catalog, *queries, *(f"DESCRIBE QUERY {query}" for query in queries)])[1:]
     found = zip(names, answers[: len(names)], answers[len(names) :], strict=True)
-    return {name: shown_by_us(rows, columns) for name, rows, columns in found if not of_vectors(name)}
-
-
-def of_vectors(name: str) -> bool:
-    return name in {f"{table}.position_deletes" for table in VECTORS}
+    return {name: shown_by_us(rows, columns) for name, rows, columns in found}
 
 
 def shown_by_us(rows: Answer, columns: Answer) -> Shown:
@@ -153,7 +147,7 @@ def comparable(rows: list[list[object]]) -> list[str]:
 @pytest.mark.parametrize("table", TABLES)
 def test_metadata_tables_are_sparks(table: str, tables: Both, ours: Mapping[str, Shown]) -> None:
     for name in NAMES:
-        if (table, name) in SPARK_FAILS or (table in VECTORS and name == "position_deletes"):
+        if (table, name) in SPARK_FAILS:
             continue
         theirs = shown_by_spark(tables.spark.sql(f"SELECT * FROM {table}.{name}"))
         mine = ours[f"{table}.{name}"]
@@ -172,8 +166,6 @@ def test_states_of_a_table_are_sparks(table: str, tables: Both) -> None:
     ]
     answers = tables.answers(asked)
     for statement, answer in zip(asked, answers, strict=True):
-        if f"{table}.position_deletes" in statement and table == "v3":
-            continue
         if ".all_" in statement:
             with pytest.raises(SparkError, match="Cannot select snapshot in table"):
                 tables.spark.sql(statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyroaring import BitMap
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -261,6 +263,49 @@ def test_rows_of_position_delete_files(tables: Tables) -> None:
     assert sorted(rows(tables, "position_deletes", "delete_file_path")) == [(paths[0],)] * 2 + [(paths[1],)]
     first, _, _ = (s.snapshot_id for s in tables.load().metadata.snapshots)
     assert rows(tables, "position_deletes", snapshot=first) == []
+
+
+def test_positions_of_deletion_vectors(tables: Tables) -> None:
+    """Several in one file, each found by its offset; where it lies is told from format version 3 on."""
+    vectors = [vector(1, 5), vector(0)]
+    puffin = tables.warehouse / "deletes.puffin"
+    puffin.write_bytes(b"PFA1" + b"".join(vectors))
+    places = [(4, len(vectors[0]), 2), (4 + len(vectors[0]), len(vectors[1]), 1)]
+    entries = [
+        ManifestEntry(
+            EntryStatus.ADDED,
+            DataFile(
+                str(puffin),
+                count,
+                puffin.stat().st_size,
+                "PUFFIN",
+                FileContent.POSITION_DELETES,
+                ("a",),
+                referenced_data_file=f"/data{offset}",
+                content_offset=offset,
+                content_size=size,
+            ),
+        )
+        for offset, size, count in places
+    ]
+    loaded = tables.load()
+    third = replace(loaded, metadata=replace(loaded.metadata, format_version=3))
+    committed(tables, third, entries, ManifestContent.DELETES)
+    (first, size, _), (second, other, _) = places
+    assert sorted(rows(tables, "position_deletes"), key=str) == [
+        (f"/data{first}", 1, None, {"p": "a"}, 0, str(puffin), first, size),
+        (f"/data{first}", 5, None, {"p": "a"}, 0, str(puffin), first, size),
+        (f"/data{second}", 0, None, {"p": "a"}, 0, str(puffin), second, other),
+    ]
+    assert sorted(rows(tables, "position_deletes", "pos", "row"), key=str) == [(0, None), (1, None), (5, None)]
+    assert rows(tables, "position_deletes", "spec_id") == [(0,)] * 3
+
+
+def vector(*positions: int) -> bytes:
+    """A blob of type deletion-vector-v1."""
+    bitmap = (1).to_bytes(8, "little") + (0).to_bytes(4, "little") + BitMap(positions).serialize()
+    checked = b"\xd1\xd3\x39\x64" + bitmap
+    return len(checked).to_bytes(4, "big") + checked + zlib.crc32(checked).to_bytes(4, "big")
 
 
 def test_changes_come_later(tables: Tables) -> None:
