@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.table.delete_index import distinct, is_equality, partition_key
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
 from bergsql.engine.table.equality_positions import Lookup, deleted_places
 from bergsql.engine.table.file_columns import NAME_MAPPING
-from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, Grouping, column_name
+from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, PARQUET, Grouping, column_name
+from bergsql.engine.table.file_streams import FORMATS
 from bergsql.engine.table.planning import FileTask
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ class EqualityDeletes:
         sets: dict[tuple[Ids, bool], _DeleteSet] = {}
         for entry in filter(is_equality, distinct(t.deletes for t in tasks)):
             file = entry.data_file
+            if file.format != PARQUET and file.format not in FORMATS:
+                raise not_supported(f"Reading the {file.format} equality delete file {file.path}")
             key = (_ids(entry), file.spec_id in self._unpartitioned)
             found = sets.get(key)
             if found is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -399,6 +401,22 @@ def test_keys_that_are_no_columns(ids: list[int], tmp_path: Path) -> None:
     with pytest.raises(BergError, match=r"^Equality delete") as caught:
         table.rows()
     assert caught.value.code is ErrorCode.CORRUPT
+
+
+def test_delete_files_of_unknown_formats_and_missing_ones_are_named(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.data(1, [(1, "a", 1)])
+    table.delete(2, [1], [(1,)])
+    number, file = table.files[1]
+    table.files[1] = (number, replace(file, format="VORTEX"))
+    with pytest.raises(
+        BergError, match=rf"^Reading the VORTEX equality delete file {re.escape(file.path)} is not supp"
+    ):
+        table.rows()
+    table.files[1] = (number, replace(file, path=f"{file.path}.gone"))
+    with pytest.raises(BergError, match=re.escape(f"{file.path.removeprefix('file:')}.gone")) as caught:
+        table.rows()
+    assert caught.value.code is ErrorCode.NOT_FOUND
 
 
 # --- what is left out -------------------------------------------------------------------------------------------------
