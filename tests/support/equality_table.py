@@ -56,6 +56,12 @@ class Table:
         content = FileContent.EQUALITY_DELETES
         self._add(sequence_number, rows, fields, content, equality_ids=tuple(ids), **how)
 
+    def delete_at(self, sequence_number: int, places: Sequence[tuple[int, int]], **how: Any) -> None:
+        """Position deletes: each the number of a file that was added, and a row of it."""
+        fields = [NestedField(2147483546, "file_path", TEXT, True), NestedField(2147483545, "pos", LONG, True)]
+        rows = sorted((self.files[n][1].path, pos) for n, pos in places)
+        self._add(sequence_number, rows, fields, FileContent.POSITION_DELETES, **how)
+
     def _add(
         self,
         sequence_number: int,

@@ -125,6 +125,17 @@ def test_deleted_rows_stay_when_their_mark_is_selected(table: Table) -> None:
     assert table.rows("_deleted", "_pos", where="NOT _deleted") in ([(0, False)], [(False, 0)])
 
 
+def test_together_with_position_deletes_of_the_same_file(table: Table) -> None:
+    """As Flink's upserts: by key for what was there before, by position inside of the commit."""
+    table.data(1, [(1, "a", 1), (2, "b", 2), (3, "c", 3)])
+    table.data(2, [(1, "a", 4), (1, "a", 5), (4, "d", 6)])
+    table.delete(2, [1], [(1,)])
+    table.delete_at(2, [(1, 0)])
+    table.delete_at(3, [(0, 2), (1, 2)])
+    assert table.rows("v") == [(2,), (5,)]
+    assert table.rows("v", "_deleted") == [(1, True), (2, False), (3, True), (4, True), (5, False), (6, True)]
+
+
 def test_the_second_scan_knows_the_places(tmp_path: Path) -> None:
     table = Table(tmp_path)
     table.data(1, [(n, "a", n) for n in range(9)])
