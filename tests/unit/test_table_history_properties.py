@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -16,6 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from bergsql.catalog.metadata.types import NestedField, StructType
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.duck import Duck
+from bergsql.engine.session import Session, SessionConfig
+from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.table.metadata_columns import LAST_UPDATED, PARTITION, ROW_ID, metadata_fields
 from bergsql.engine.table.read_point import ReadPoint, at_snapshot
@@ -140,7 +145,61 @@ def check_pruning(plan: Plan) -> None:
                 assert multiset(fields, kept) == multiset(fields, wanted), predicate
 
 
-CHECKS = [check_rows, check_projections, check_pruning]
+def check_sql(plan: Plan) -> None:
+    """Counts, and time travel to every snapshot, moment, branch and tag, as a person writes them."""
+    with TemporaryDirectory(prefix="t", dir=warehouse() / "db") as folder:
+        table = play(plan, Path(folder))
+        table.loaded()
+        name = f"c.db.`{Path(folder).name}`"
+        for where, point in travels(table):
+            ids = Counter(row["id"] for row in model_rows(table, point))
+            names, rows = asked(f"SELECT * FROM {name}{where}")
+            assert names == [f.name for f in point.schema.fields], where
+            assert Counter(row[names.index("id")] for row in rows) == ids, where
+            assert asked(f"SELECT COUNT(*) FROM {name}{where}")[1] == [[ids.total()]], where
+
+
+def travels(table: TableBuilder) -> Iterator[tuple[str, ReadPoint]]:
+    """What stands behind the table's name, and what is read then."""
+    metadata = table.metadata
+    yield "", ReadPoint(metadata.current_snapshot(), metadata.schema)
+    for snapshot in metadata.snapshots:
+        yield f" VERSION AS OF {snapshot.snapshot_id}", at_snapshot(metadata, snapshot.snapshot_id)
+    for entry in metadata.snapshot_log:
+        point = at_snapshot(metadata, entry.snapshot_id)
+        moment = datetime.fromtimestamp(entry.timestamp_ms / 1000, UTC)
+        yield f" TIMESTAMP AS OF '{moment:%Y-%m-%d %H:%M:%S}'", point
+        yield f" TIMESTAMP AS OF '{moment:%Y-%m-%d %H:%M:%S}.999'", point
+    for ref, to in metadata.refs.items():
+        point = at_snapshot(metadata, to.snapshot_id)
+        if to.is_branch:
+            point = ReadPoint(point.snapshot, metadata.schema)
+        yield f" VERSION AS OF '{ref}'", point
+        yield f".{to.type}_{ref}", point
+
+
+@cache
+def warehouse() -> Path:
+    folder = TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    (Path(folder.name) / "db").mkdir()
+    return Path(folder.name)
+
+
+@cache
+def session() -> Session:
+    catalog = "spark.sql.catalog.c"
+    conf = {catalog: "org.apache.iceberg.spark.SparkCatalog", f"{catalog}.type": "hadoop"}
+    conf |= {f"{catalog}.warehouse": str(warehouse()), "spark.sql.session.timeZone": "UTC"}
+    return Session(SessionConfig(home=warehouse() / "home", flavour=Flavour.SPARK, conf=conf))
+
+
+def asked(sql: str) -> tuple[list[str], list[list[Any]]]:
+    result = session().execute(sql)
+    return [c.name for c in result.columns], [list(row) for chunk in result.chunks for row in chunk]
+
+
+CHECKS = [check_rows, check_projections, check_pruning, check_sql]
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -46,7 +46,7 @@ _MOMENTS = (
     datetime(2024, 2, 29, 12, 34, 56, 123456),
     datetime(2024, 3, 1),
     datetime(2023, 12, 31, 23, 0),
-    datetime(1965, 7, 4, 1, 2, 3, 4),
+    datetime(1965, 7, 4, 1, 2, 3),
 )
 _POOLS: dict[type[IcebergType], tuple[Any, ...]] = {
     BooleanType: (False, True),
