@@ -21,8 +21,8 @@ from tests.support.reference_tables import CATALOG, description, descriptions, l
 
 Rows = list[list[Any]]
 
-LATER = "not supported yet"
-"""Statements that are refused so far are left out."""
+OWED = "v3_deletion_vectors.position_deletes"
+"""The one statement that is refused so far: the metadata table position_deletes of deletion vectors."""
 DEFINITIONS = re.compile(r"(describe|show) ")
 """How definitions are shown is compared by the tests of those statements: Spark's text is not ours to the letter."""
 
@@ -122,7 +122,7 @@ def comparable(asked: Asked, rows: Rows) -> list[str]:
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_rows_are_the_engines(name: str, answers: dict[str, Answer]) -> None:
     for a in ASKED[name]:
-        if any(LATER in e.message for e in answers[a.sql].errors):
+        if a.sql.endswith(OWED):
             continue
         rows = [list(row.values()) for row in answers[a.sql].json_rows()]
         assert comparable(a, rows) == comparable(a, a.rows), a.sql
@@ -153,10 +153,10 @@ def test_metadata_tables_that_spark_fails_on(name: str, berg: Berg) -> None:
         assert (row[0], row[2], row[4]) == (0, "PARQUET", Path(row[1].removeprefix("file:")).stat().st_size)
 
 
-@pytest.mark.parametrize("name", ["v3_defaults", "schema_evolved"])
+@pytest.mark.parametrize("name", ["v3_deletion_vectors", "upsert_partitioned", "schema_evolved"])
 def test_a_process_for_each_statement(name: str, berg: Berg) -> None:
     """The contract of the command line: one statement, its rows on standard output, exit code 0."""
-    for a in ASKED[name][:4]:
+    for a in ASKED[name][:3]:
         done = berg.run("--no-config", *CATALOG, "-e", a.sql)
         assert (done.code, done.err) == (0, "")
         rows = [list(json.loads(line).values()) for line in done.out.splitlines()]

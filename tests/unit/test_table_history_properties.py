@@ -28,12 +28,14 @@ from bergsql.engine.table.scan import build_scan
 from tests.support.history.builder import TableBuilder
 from tests.support.history.model import ModelRow
 from tests.support.history.random_predicate import holds, random_predicate
-from tests.support.history.random_table import STEPS, Plan, plans, play
+from tests.support.history.random_table import EQUALITY_STEPS, POSITION_STEPS, STEPS, Plan, plans, play
 from tests.support.history.values import NANOSECONDS, token
 
 STORAGE = LocalStorage()
 DUCK = Duck()
+ALL_STEPS = (*STEPS, *POSITION_STEPS * 2, *EQUALITY_STEPS * 2)
 DUCK = Duck()
+ALL_STEPS = (*STEPS, *POSITION_STEPS * 2, *EQUALITY_STEPS * 2)
 FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 Rows = list[dict[str, Any]]
@@ -204,7 +206,7 @@ CHECKS = [check_rows, check_projections, check_pruning, check_sql]
 
 @pytest.mark.parametrize("check", CHECKS)
 @FEW
-@given(plan=plans(STEPS))
+@given(plan=plans(ALL_STEPS))
 def test_random_histories(check: Any, plan: Plan) -> None:
     check(plan)
 
@@ -212,6 +214,6 @@ def test_random_histories(check: Any, plan: Plan) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("check", CHECKS)
 @MANY
-@given(plan=plans(STEPS, longest=14))
+@given(plan=plans(ALL_STEPS, longest=14))
 def test_many_random_histories(check: Any, plan: Plan) -> None:
     check(plan)

@@ -220,7 +220,7 @@ def _avro(kind: IcebergType, number: int, ids: bool, named: set[str]) -> tuple[A
         case FixedType(length):
             return _fixed(f"fixed_{length}", length, named, {}), lambda value: value
         case UUIDType():
-            return _fixed("uuid_fixed", 16, named, {}), lambda value: value.bytes
+            return _fixed("uuid_fixed", 16, named, {"logicalType": "uuid"}), lambda value: value.bytes
     return _AVRO[type(kind)], lambda value: to_internal(kind, value)
 
 
