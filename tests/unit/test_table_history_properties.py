@@ -100,7 +100,9 @@ def _told_token(f: NestedField, row: dict[str, Any]) -> object:
         if value and any(isinstance(key, int) for key in value):
             value = {part.name: value.get(part.field_id) for part in f.type.fields}
         # DuckDB hands out nanoseconds as such only in columns.
-        return [token(p.type, (value or {}).get(p.name)) for p in f.type.fields if not isinstance(p.type, NANOSECONDS)]
+        parts = [p for p in f.type.fields if not isinstance(p.type, NANOSECONDS)]
+        found = [token(p.type, (value or {}).get(p.name)) for p in parts]
+        return ["0.0" if part == "-0.0" else part for part in found]
     if f.name == LAST_UPDATED and row.get(ROW_ID) is None:
         return None  # readers differ on files from before version 3
     return token(f.type, value)
