@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from bergsql.engine.result import Row
-from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.sql.types import STAMPS, DataType, Kind
 
 Converter = Callable[[object], object]
@@ -54,9 +54,10 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
             v = _presented(f"{item}.value", val, depth + 1)
             return f"list_transform(map_entries({value}), lambda {item}: {{'k': {k}, 'v': {v}}})"
         case Kind.ROW:
-            named = {f.name: f"struct_extract({value}, {string_literal(f.name)})" for f in type_.children}
+            named = zip(distinct_names(f.name for f in type_.children), type_.children, strict=True)
             parts = ", ".join(
-                f"{identifier(f.name)} := {_presented(named[f.name], f.type, depth + 1)}" for f in type_.children
+                f"{identifier(n)} := {_presented(f'struct_extract({value}, {string_literal(n)})', f.type, depth + 1)}"
+                for n, f in named
             )
             return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({parts}) END"
         case Kind.VARIANT:

@@ -19,7 +19,7 @@ from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import each, let, tries
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import Place, declared_type, span_of
-from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.sql.quoting import distinct_names, identifier
 from bergsql.engine.sql.type_names import duckdb_name, flink_name, spark_name
 from bergsql.engine.sql.types import (
     BINARIES,
@@ -316,9 +316,10 @@ def _to_nested(sql: str, source: DataType, to: DataType, context: Context, safe:
     if source.kind is Kind.ROW:
 
         def made(x: str) -> str:
+            names = distinct_names(b.name for b in to.children)
             parts = ", ".join(
-                f"{identifier(b.name)} := " + part(f"struct_extract_at({x}, {i})", a, b)
-                for i, (a, b) in enumerate(zip(source.children, to.children, strict=True), start=1)
+                f"{identifier(name)} := " + part(f"struct_extract_at({x}, {i})", a, b)
+                for i, (name, a, b) in enumerate(zip(names, source.children, to.children, strict=True), start=1)
             )
             return f"CASE WHEN {x} IS NOT NULL THEN struct_pack({parts}) END"
 

@@ -289,8 +289,10 @@ def derive(
     found, inner = derived_columns(columns, alias)
     if slot is not None:
         # The scan gives only the columns that the query reads, under the table's own names.
+        called = _scanned_names(planner.slots[slot].relation)
         for column, origin in zip(found, (c.origin for c in columns), strict=True):
-            column.sql = f"{identifier(alias)}.{identifier(origin.column if origin else column.name)}"
+            name = origin.column if origin else column.name
+            column.sql = f"{identifier(alias)}.{identifier(called.get(name, name))}"
     _refuse_same_name(scope, answers_to, span)
     hidden = None
     if slot is not None and planner.slots[slot].relation.suffix is None:
@@ -302,6 +304,15 @@ def derive(
     return f"{sql} AS {identifier(alias)}({', '.join(inner)})"
 
 
+def _scanned_names(relation: IcebergRelation) -> Mapping[str, str]:
+    """What the scan of a relation calls its columns; a metadata table's have their own names."""
+    if relation.suffix is not None:
+        return {}
+    from bergsql.engine.table.column_names import scanned_names
+
+    return scanned_names(relation.schema)
+
+
 def _metadata_columns(
     relation: IcebergRelation, slot: int, alias: str, scope: Scope
 ) -> Callable[[], Sequence[SourceColumn]]:
@@ -311,11 +322,12 @@ def _metadata_columns(
 
     def columns() -> Sequence[SourceColumn]:
         if not made:
+            called = _scanned_names(relation)
             from bergsql.engine.table.metadata_columns import metadata_fields
 
             own = {scope.fold(field.name) for field in relation.schema.fields}
             made.extend(
-                SourceColumn(name, f"{identifier(alias)}.{identifier(name)}", kind, True, Origin(slot, (name,)))
+                SourceColumn(name, f"{identifier(alias)}.{identifier(called[name])}", kind, True, Origin(slot, (name,)))
                 for name, field in metadata_fields(relation.table.metadata).items()
                 if scope.fold(name) not in own and ((kind := from_iceberg(field.type)).children or name != "_partition")
             )

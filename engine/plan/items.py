@@ -206,15 +206,15 @@ def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
 def _of_struct(node: exp.Expr, context: Context) -> list[SourceColumn]:
     """``s.*``: the fields of a struct column."""
     from bergsql.engine.plan.columns import bind_name, name_parts
-    from bergsql.engine.plan.resolve import field_of
+    from bergsql.engine.plan.resolve import part_of
 
     parts, spans = name_parts(node)
     bound = bind_name(parts[:-1], spans[:-1], context)
-    fields = [field_of(bound, f.name, spans[-2], context.flavour) for f in bound.type.children]
     if bound.type.kind is not Kind.ROW:
         raise BergError(
             ErrorCode.TYPE, f"'{'.'.join(parts[:-1])}' is neither a table of FROM nor a struct.", span=spans[-2]
         )
+    fields = [part_of(bound, i, f.name) for i, f in enumerate(bound.type.children)]
     return [SourceColumn(f.name or "", f.sql, f.type, f.nullable, f.origin, f.images) for f in fields]
 
 

@@ -9,7 +9,7 @@ from bergsql.engine.plan.bound import Bound, Origin
 from bergsql.engine.plan.images import Image
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.quoting import string_literal
+from bergsql.engine.sql.quoting import distinct_names, string_literal
 from bergsql.engine.sql.types import DataType, Field, Kind
 
 METADATA_COLUMNS = frozenset({"_file", "_pos", "_partition", "_spec_id", "_deleted"})
@@ -150,23 +150,33 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
     if bound.type.kind is not Kind.ROW:
         what = bound.name or bound.text
         raise BergError(ErrorCode.TYPE, f"'{what}' is not a struct: it has no field '{name}'.", span=span)
-    for child in bound.type.children:
-        if child.name == name or (flavour is Flavour.SPARK and child.name.casefold() == name.casefold()):
-            found = Bound.of(
-                f"struct_extract({bound.sql}, {string_literal(child.name)})",
-                child.type,
-                f"{bound.text}.{name}",
-                bound,
-                nullable=bound.nullable or child.nullable,
-                name=name,
-            )
-            if bound.origin is not None:
-                found.origin = Origin(bound.origin.slot, (*bound.origin.path, child.name))
-            elif bound.images:
-                found.images = tuple(
-                    Image(Origin(i.origin.slot, (*i.origin.path, child.name)), child.type)
-                    for i in bound.images
-                    if not i.steps
-                )
-            return found
-    raise _unknown(f"{bound.name or bound.text}.{name}", name, [c.name for c in bound.type.children], span, flavour)
+    children, spark = bound.type.children, flavour is Flavour.SPARK
+    same = [i for i, c in enumerate(children) if c.name == name or (spark and c.name.casefold() == name.casefold())]
+    whole = f"{bound.name or bound.text}.{name}"
+    if not same:
+        raise _unknown(whole, name, [c.name for c in children], span, flavour)
+    if len(same) > 1:
+        names = " and ".join(f"'{children[i].name}'" for i in same)
+        raise BergError(ErrorCode.INVALID, f"Field '{whole}' is ambiguous: the struct has {names}.", span=span)
+    return part_of(bound, same[0], name)
+
+
+def part_of(bound: Bound, place: int, name: str) -> Bound:
+    """The field of a struct at a place, called ``name`` where it was written."""
+    child = bound.type.children[place]
+    unique = distinct_names(c.name for c in bound.type.children)[place]
+    found = Bound.of(
+        f"struct_extract({bound.sql}, {string_literal(unique)})",
+        child.type,
+        f"{bound.text}.{name}",
+        bound,
+        nullable=bound.nullable or child.nullable,
+        name=name,
+    )
+    if bound.origin is not None:
+        found.origin = Origin(bound.origin.slot, (*bound.origin.path, child.name))
+    elif bound.images:
+        found.images = tuple(
+            Image(Origin(i.origin.slot, (*i.origin.path, child.name)), child.type) for i in bound.images if not i.steps
+        )
+    return found

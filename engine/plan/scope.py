@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.engine.plan.bound import Origin
 from bergsql.engine.plan.records import Record
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.sql.quoting import distinct_names, identifier
 from bergsql.engine.sql.types import DataType
 
 if TYPE_CHECKING:
@@ -153,16 +153,9 @@ class Scope:
 
 def derived_columns(columns: Sequence[OutputColumn], alias: str) -> tuple[list[SourceColumn], list[str]]:
     """The columns of a derived relation, and names for them in DuckDB that differ even without case."""
-    taken: set[str] = set()
     found: list[SourceColumn] = []
     inner: list[str] = []
-    counts: dict[str, int] = {}
-    for column in columns:
-        unique, key = column.name, column.name.casefold()
-        while unique.casefold() in taken:
-            counts[key] = counts.get(key, 0) + 1
-            unique = f"{column.name}_{counts[key]}"
-        taken.add(unique.casefold())
+    for column, unique in zip(columns, distinct_names(c.name for c in columns), strict=True):
         inner.append(identifier(unique))
         sql = f"{identifier(alias)}.{identifier(unique)}"
         found.append(SourceColumn(column.name, sql, column.type, column.nullable, column.origin, column.images))

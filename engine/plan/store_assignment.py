@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from bergsql.engine.plan.casts import convert_sql
 from bergsql.engine.plan.context import Context
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.sql.quoting import distinct_names, identifier
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, NESTED, NUMBERS, STAMPS, TEXTS, DataType, Field, Kind
 
@@ -81,9 +81,10 @@ def assign(value: str, source: DataType, target: DataType, context: Context, dep
 
 def _assign_row(value: str, source: Sequence[Field], target: Sequence[Field], context: Context, depth: int) -> str:
     parts = []
-    for i, (s, t) in enumerate(zip(source, target, strict=True), start=1):
+    names = distinct_names(t.name for t in target)
+    for i, (name, s, t) in enumerate(zip(names, source, target, strict=True), start=1):
         # By position: the fields of ROW(…) have no names, and struct_extract_at takes both kinds.
         parts.append(
-            f"{identifier(t.name)} := {assign(f'struct_extract_at({value}, {i})', s.type, t.type, context, depth)}"
+            f"{identifier(name)} := {assign(f'struct_extract_at({value}, {i})', s.type, t.type, context, depth)}"
         )
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct_pack({', '.join(parts)}) END"

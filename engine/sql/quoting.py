@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def identifier(name: str) -> str:
     """A name quoted for DuckDB.
@@ -10,6 +12,27 @@ def identifier(name: str) -> str:
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """What DuckDB calls columns, or fields of a struct, of these names: it cannot tell apart what differs only in case.
+
+    The first keeps its name, the next get a number. What is shown goes by the type's own names, and values by place.
+
+    >>> distinct_names(["id", "ID", "a"])
+    ['id', 'ID_1', 'a']
+    """
+    taken: set[str] = set()
+    counts: dict[str, int] = {}
+    found = []
+    for name in names:
+        unique, key = name, name.casefold()
+        while unique.casefold() in taken:
+            counts[key] = counts.get(key, 0) + 1
+            unique = f"{name}_{counts[key]}"
+        taken.add(unique.casefold())
+        found.append(unique)
+    return found
 
 
 def string_literal(text: str) -> str:

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.sql.quoting import flink_identifier, flink_text, identifier, spark_identifier, spark_text
+from bergsql.engine.sql.quoting import (
+    distinct_names,
+    flink_identifier,
+    flink_text,
+    identifier,
+    spark_identifier,
+    spark_text,
+)
 from bergsql.engine.sql.types import STAMPS, DataType, Field, Kind
 
 if TYPE_CHECKING:
@@ -147,8 +154,10 @@ def duckdb_name(type_: DataType) -> str:
     if type_.system is not None:
         return TYPES[type_.kind].duckdb
 
+    names = iter(distinct_names(f.name for f in type_.children) if type_.kind is Kind.ROW else ())
+
     def member(field: Field) -> str:
-        return f"{identifier(field.name)} {duckdb_name(field.type)}"
+        return f"{identifier(next(names))} {duckdb_name(field.type)}"
 
     return _composed(TYPES[type_.kind].duckdb, type_, lambda f: duckdb_name(f.type), member)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.types import (
     IcebergType,
@@ -13,7 +14,11 @@ from bergsql.catalog.metadata.types import (
     StructType,
     UnknownType,
 )
-from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
+from bergsql.engine.table.metadata_columns import METADATA_COLUMNS
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +46,16 @@ class Leaf:
 
 def written_columns(fields: Sequence[NestedField]) -> tuple[WrittenColumn, ...]:
     """The columns of a data file: all but those that hold only NULL, which v3 leaves out of files."""
-    taken: set[str] = set()
-    columns = []
-    for f in fields:
-        if isinstance(f.type, UnknownType):
-            continue
-        # DuckDB takes names that differ only in case for the same; readers go by field id, so any other name will do.
-        name, n = f.name, 1
-        while name.casefold() in taken:
-            name, n = f"{f.name}_{n}", n + 1
-        taken.add(name.casefold())
-        columns.append(WrittenColumn(name, f))
-    return tuple(columns)
+    kept = [f for f in fields if not isinstance(f.type, UnknownType)]
+    # Readers go by field id, so any name will do.
+    return tuple(WrittenColumn(name, f) for name, f in zip(distinct_names(f.name for f in kept), kept, strict=True))
+
+
+def scanned_names(schema: Schema) -> dict[str, str]:
+    """What a scan calls the columns of a table and its metadata columns, by their own names."""
+    own = [f.name for f in schema.fields]
+    names = [*own, *(name for name in METADATA_COLUMNS if name not in own)]
+    return dict(zip(names, distinct_names(names), strict=True))
 
 
 def leaves(columns: Sequence[WrittenColumn]) -> Iterator[Leaf]:
@@ -64,9 +67,9 @@ def leaves(columns: Sequence[WrittenColumn]) -> Iterator[Leaf]:
 def _leaves(field: NestedField, name: str, path: str, sql: str | None) -> Iterator[Leaf]:
     match field.type:
         case StructType(fields=inner):
-            for f in inner:
-                reach = None if sql is None else f"struct_extract({sql}, {string_literal(f.name)})"
-                yield from _leaves(f, f"{name}.{f.name}", f"{path}.{identifier(f.name)}", reach)
+            for f, unique in zip(inner, distinct_names(f.name for f in inner), strict=True):
+                reach = None if sql is None else f"struct_extract({sql}, {string_literal(unique)})"
+                yield from _leaves(f, f"{name}.{f.name}", f"{path}.{identifier(unique)}", reach)
         case ListType() as t:
             yield from _leaves(t.element_field, f"{name}.element", f'{path}."element"', None)
         case MapType() as t:

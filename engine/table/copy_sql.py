@@ -22,7 +22,7 @@ from bergsql.catalog.metadata.types import (
     children,
     walk,
 )
-from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.table.column_names import WrittenColumn, leaves, written_columns
 from bergsql.engine.table.partition_sql import Partitioned, PartitionKey, with_partition_keys
 from bergsql.engine.table.projection import duckdb_type
@@ -159,8 +159,8 @@ def _nulls(value: str, f: NestedField, name: str, depth: int) -> list[tuple[str,
     found = [(f"{value} IS NULL", name)] if f.required else []
     match f.type:
         case StructType(fields=inner):
-            for child in inner:
-                part = f"struct_extract({value}, {string_literal(child.name)})"
+            for unique, child in zip(distinct_names(f.name for f in inner), inner, strict=True):
+                part = f"struct_extract({value}, {string_literal(unique)})"
                 below = _nulls(part, child, f"{name}.{child.name}", depth)
                 found += [(f"{value} IS NOT NULL AND {condition}", path) for condition, path in below]
         case ListType() as t:
@@ -217,5 +217,9 @@ def _field_ids(columns: Sequence[WrittenColumn]) -> str:
 
 
 def _ids_of(field_id: int, t: IcebergType) -> str:
-    inner = "".join(f", {string_literal(f.name)}: {_ids_of(f.field_id, f.type)}" for f in children(t))
+    parts = children(t)
+    inner = "".join(
+        f", {string_literal(name)}: {_ids_of(f.field_id, f.type)}"
+        for name, f in zip(distinct_names(f.name for f in parts), parts, strict=True)
+    )
     return f"{{'__duckdb_field_id': {field_id}{inner}}}" if inner else str(field_id)

@@ -79,11 +79,11 @@ class FileGroup:
         columns = tuple(i for i, c in enumerate(self.columns or ()) if c.field_id in wanted)
         return FileStream(storage, self.file_format, tuple(paths), columns, positions)
 
-    def plain(self, variable: str, fields: Sequence[NestedField]) -> str:
-        """A SELECT of the fields under their own names; the fastest, where there is nothing else to look at."""
+    def plain(self, variable: str, fields: Sequence[NestedField], names: Sequence[str]) -> str:
+        """A SELECT of the fields under ``names``; the fastest, where there is nothing else to look at."""
         if self.columns is None:
-            return f"SELECT * FROM {self._parquet_by_id(variable, fields)}"
-        return f"SELECT {self._selected(fields, [f.name for f in fields])} FROM {self._renamed(variable)}"
+            return f"SELECT * FROM {self._parquet_by_id(variable, fields, names)}"
+        return f"SELECT {self._selected(fields, names)} FROM {self._renamed(variable)}"
 
     def rows(
         self,
@@ -114,7 +114,7 @@ class FileGroup:
         if not by_id:
             source = self._renamed(variable)
         elif fields:
-            source = self._parquet_by_id(variable, [replace(f, name=n) for f, n in zip(fields, names, strict=True)])
+            source = self._parquet_by_id(variable, fields, names)
         else:
             source = f"read_parquet({self._paths(variable)}, {self._options()})"
         if deletes is not None:
@@ -136,8 +136,8 @@ class FileGroup:
     def _paths(self, variable: str) -> str:
         return f"getvariable('{variable}')" if self.single is None else string_literal(self.single[1])
 
-    def _parquet_by_id(self, variable: str, fields: Sequence[NestedField]) -> str:
-        by_id = ", ".join(f"{f.field_id}: {_column_options(f)}" for f in fields)
+    def _parquet_by_id(self, variable: str, fields: Sequence[NestedField], names: Sequence[str]) -> str:
+        by_id = ", ".join(f"{f.field_id}: {_column_options(f, n)}" for f, n in zip(fields, names, strict=True))
         return f"read_parquet({self._paths(variable)}, schema=MAP{{{by_id}}}, {self._options()})"
 
     def _renamed(self, variable: str) -> str:
@@ -173,8 +173,8 @@ def exact_path(path: str) -> str:
     return re.sub(r"[*?\[]", r"[\g<0>]", path)
 
 
-def _column_options(wanted: NestedField) -> str:
-    name, type_, value = wanted.name, wanted.type, wanted.initial_default
+def _column_options(wanted: NestedField, name: str) -> str:
+    type_, value = wanted.type, wanted.initial_default
     default = "NULL" if value is None else string_literal(default_text(type_, value))
     type_name = string_literal(duckdb_type(type_))
     return f"{{name: {string_literal(name)}, type: {type_name}, default_value: {default}}}"

@@ -26,7 +26,7 @@ from bergsql.catalog.metadata.types import (
     UUIDType,
     VariantType,
 )
-from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name, from_iceberg
 from bergsql.engine.table.file_columns import fits_by_name, needs_help
 from bergsql.engine.table.parquet_schema import UNWRAPPED, Node
@@ -58,14 +58,14 @@ def value_sql(kind: IcebergType, node: Node, access: str, depth: int = 0) -> str
             # By place: names in a file need not differ in more than their case.
             places = {c.field_id: i for i, c in enumerate(node.children) if c.field_id is not None}
             packed = []
-            for f in fields:
+            for name, f in zip(distinct_names(f.name for f in fields), fields, strict=True):
                 i = places.get(f.field_id)
                 inner = (
                     default_sql(f)
                     if i is None
                     else value_sql(f.type, node.children[i], f"struct_extract_at({access}, {i + 1})", depth)
                 )
-                packed.append(f"{identifier(f.name)} := {inner}")
+                packed.append(f"{identifier(name)} := {inner}")
             return f"CASE WHEN {access} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"
         case ListType(), "list":
             item = f"v{depth}"
@@ -119,9 +119,9 @@ def literal_sql(kind: IcebergType, json: Any) -> str:
     match kind:
         case StructType(fields):
             parts = [
-                f"{identifier(f.name)} := "
+                f"{identifier(name)} := "
                 + (literal_sql(f.type, json[str(f.field_id)]) if str(f.field_id) in json else default_sql(f))
-                for f in fields
+                for name, f in zip(distinct_names(f.name for f in fields), fields, strict=True)
             ]
             return f"struct_pack({', '.join(parts)})"
         case ListType():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.types import StructType
-from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.sql.quoting import distinct_names, identifier
 from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, column_name
 from bergsql.engine.table.metadata_columns import DELETED as IS_DELETED
 from bergsql.engine.table.metadata_columns import FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
@@ -48,9 +48,9 @@ class RowPlaces:
             source = f"(SELECT *, {self._partition_sql(asked, partitions)} AS partition FROM {source})"
         return f"({rows}) AS r JOIN {source} AS m ON m.{FILE_INDEX} = r.{FILE_INDEX}"
 
-    def selected(self) -> list[str]:
-        """The columns, from ``r`` and ``m``, under their own names."""
-        return [f"{self._sql(f)} AS {identifier(f.name)}" for f in self._fields]
+    def selected(self, names: Mapping[str, str]) -> list[str]:
+        """The columns, from ``r`` and ``m``, under ``names``."""
+        return [f"{self._sql(f)} AS {identifier(names[f.name])}" for f in self._fields]
 
     def _sql(self, asked: NestedField) -> str:
         match asked.name:
@@ -76,10 +76,13 @@ class RowPlaces:
         assert isinstance(kind, StructType)
         if not kind.fields:
             return "struct_pack()"
-        items = []
+        items, names = [], distinct_names(f.name for f in kind.fields)
         for spec_id, values in partitions:
             known = dict(zip(self._specs.get(spec_id, ()), values, strict=False))
-            parts = (f"{identifier(f.name)} := {constant_sql(f.type, known.get(f.field_id))}" for f in kind.fields)
+            parts = (
+                f"{identifier(name)} := {constant_sql(f.type, known.get(f.field_id))}"
+                for name, f in zip(names, kind.fields, strict=True)
+            )
             items.append(f"struct_pack({', '.join(parts)})")
         return f"list_extract(CAST([{', '.join(items)}] AS {duckdb_type(kind)}[]), partition_index + 1)"
 

@@ -6,12 +6,13 @@ other: the rows with their places, the deletes by place, the deletes by key, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.table.column_names import scanned_names
 from bergsql.engine.table.delete_index import distinct
 from bergsql.engine.table.deleted_rows import PositionDeletes
 from bergsql.engine.table.equality_deletes import EqualityDeletes
@@ -56,7 +57,7 @@ def build_scan(
 ) -> TableScan:
     """The scan of a table at ``point`` (by default: as it is now).
 
-    The SQL gives ``columns`` (all by default; at least one) in the schema's order, under the table's names and with
+    The SQL gives ``columns`` (all by default; at least one) in the schema's order, under ``scanned_names`` and with
     DuckDB's types for theirs; behind them the metadata columns among ``columns``, those that no column of the table
     hides. ``predicate`` only leaves files out: the rows are still to be filtered. Variables are named
     ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
@@ -64,23 +65,24 @@ def build_scan(
     metadata = table.metadata
     point = point or current(metadata)
     schema = point.schema
-    fields, places = _chosen(schema, columns, table)
+    fields, places = _chosen(schema, columns, metadata)
     plan = plan_files(metadata, point, predicate, storage)
     _refuse(plan, table)
     whole = plan.tasks
     plan = _less_deletes(plan, metadata, schema, predicate)
     variables: dict[str, object] = {}
+    names = scanned_names(schema)
     deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, whole, variables)
     by_place = PositionDeletes(storage, metadata, few=predicate is not None)
-    assembly = _Assembly(storage, fields, deletes, RowPlaces(metadata, places), by_place, variables)
+    assembly = _Assembly(storage, fields, names, deletes, RowPlaces(metadata, places), by_place, variables)
     groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
     selects = [assembly.select(group, f"{name_prefix}_files{i or ''}") for i, group in enumerate(groups)]
-    sql = " UNION ALL ".join(selects) or _empty((*fields, *places))
+    sql = " UNION ALL ".join(selects) or _empty((*fields, *places), names)
     return TableScan(sql, variables, plan, schema, (*fields, *places))
 
 
 def _chosen(
-    schema: Schema, columns: frozenset[str] | None, table: LoadedTable
+    schema: Schema, columns: frozenset[str] | None, metadata: TableMetadata
 ) -> tuple[tuple[NestedField, ...], tuple[NestedField, ...]]:
     """The table's own columns that are read, and the metadata columns."""
     places: tuple[NestedField, ...] = ()
@@ -88,10 +90,9 @@ def _chosen(
         fields = schema.fields
     else:
         fields = tuple(f for f in schema.fields if f.name in columns)
-        places = _metadata_columns(schema, columns, table.metadata)
+        places = _metadata_columns(schema, columns, metadata)
         if not fields and not places:
             fields = schema.fields[:1]
-    _check_distinct([f.name for f in (*fields, *places)], f"table {table.full_name}")
     return fields, places
 
 
@@ -116,15 +117,6 @@ def _less_deletes(plan: FilePlan, metadata: TableMetadata, schema: Schema, predi
     return replace(plan, tasks=tasks, delete_files=len(files), delete_bytes=size)
 
 
-def _check_distinct(names: Iterable[str], where: str) -> None:
-    """Refuse names that DuckDB cannot tell apart."""
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(name.lower(), name)
-        if other != name:
-            raise not_supported(f"Reading {where}, where columns '{other}' and '{name}' differ only in case,")
-
-
 def _refuse(plan: FilePlan, table: LoadedTable) -> None:
     for task in plan.tasks:
         file = task.data_file
@@ -136,8 +128,8 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
         raise not_supported(f"Reading the encrypted delete files of table {table.full_name}")
 
 
-def _empty(fields: Sequence[NestedField]) -> str:
-    columns = ", ".join(f"{literal_sql(f.type, None)} AS {identifier(f.name)}" for f in fields)
+def _empty(fields: Sequence[NestedField], names: Mapping[str, str]) -> str:
+    columns = ", ".join(f"{literal_sql(f.type, None)} AS {identifier(names[f.name])}" for f in fields)
     return f"SELECT {columns} WHERE false"
 
 
@@ -148,13 +140,14 @@ class _Assembly:
         self,
         storage: Storage,
         fields: Sequence[NestedField],
+        names: Mapping[str, str],
         deletes: EqualityDeletes,
         places: RowPlaces,
         by_place: PositionDeletes,
         variables: dict[str, object],
     ) -> None:
         self._storage = storage
-        self._fields, self._places = fields, places
+        self._fields, self._names, self._places = fields, names, places
         self._own = {column_name(f): f for f in (*fields, *places.stored)}
         self._deletes, self._by_place = deletes, by_place
         self._keys = deletes.columns(tuple(self._own.values()))
@@ -174,7 +167,7 @@ class _Assembly:
         fields, places = self._fields, self._places
         if not (places or group.has_equality_deletes or group.has_position_deletes):
             self.variables[name] = group.source(self._storage, fields)
-            return group.plain(name, fields)
+            return group.plain(name, fields, [self._names[f.name] for f in fields])
         by_place = group.has_equality_deletes and self._deletes.places(group.tasks, name)
         by_key = group.has_equality_deletes and not by_place
         read = {**self._own, **self._keys} if by_key else self._own
@@ -193,6 +186,6 @@ class _Assembly:
         if by_key:
             there = tuple(self._own.values())
             rows = self._deletes.without(rows, group.tasks, there, name, places.keep_deleted)
-        own = [f"r.{column_name(f)} AS {identifier(f.name)}" for f in fields]
+        own = [f"r.{column_name(f)} AS {identifier(self._names[f.name])}" for f in fields]
         source = places.joined(rows, group, name, self.variables)
-        return f"SELECT {', '.join(own + places.selected())} FROM {source}"
+        return f"SELECT {', '.join(own + places.selected(self._names))} FROM {source}"

@@ -23,6 +23,7 @@ from bergsql.engine.duck import set_variables
 from bergsql.engine.table.arrow_types import arrow_type
 from bergsql.engine.table.avro_data import AvroWriter
 from bergsql.engine.table.avro_schema import record_schema
+from bergsql.engine.table.column_names import scanned_names
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.orc_data import OrcWriter
@@ -156,7 +157,8 @@ class Table:
         connection.execute("SET TimeZone='Asia/Kolkata'")
         set_variables(connection, scan.variables)
         found = connection.execute(scan.sql)
-        assert [d[0] for d in found.description or ()] == [f.name for f in scan.fields]
+        names = scanned_names(scan.schema)
+        assert [d[0] for d in found.description or ()] == [names[f.name] for f in scan.fields]
         return found.fetchall()
 
     def selected(self, query: str, **how: Any) -> list[tuple[Any, ...]]:

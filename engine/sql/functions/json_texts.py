@@ -13,7 +13,7 @@ from bergsql.engine.plan.cast_text import double_text, from_text
 from bergsql.engine.plan.sql_text import each, let
 from bergsql.engine.sql.functions.collections import array_of
 from bergsql.engine.sql.functions.model import Function, Scalar
-from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import (
     BINARIES,
@@ -219,8 +219,10 @@ def value_of(sql: str, type_: DataType, context: Context) -> str:
             unlike = f"len({keys}) = len(list_distinct({keys}))"
             return f"CASE WHEN {what} = 'OBJECT' AND {unlike} THEN map({keys}, {values}) END"
         if kind is Kind.ROW:
+            names = distinct_names(f.name for f in type_.children)
             parts = ", ".join(
-                f"{identifier(f.name)} := {value_of(_member(x, f.name), f.type, context)}" for f in type_.children
+                f"{identifier(n)} := {value_of(_member(x, f.name), f.type, context)}"
+                for n, f in zip(names, type_.children, strict=True)
             )
             return f"CASE WHEN {what} = 'OBJECT' THEN struct_pack({parts}) END"
         read = from_text(text, type_, context.planner.relations.time_zone, strict=False)
@@ -263,7 +265,8 @@ def _from_json(arguments: list[Bound], context: Context) -> Bound:
     def made(x: str) -> str:
         wrong = f"CAST(NULL AS {name})"
         if type_.kind is Kind.ROW:
-            wrong = f"struct_pack({', '.join(f'{identifier(f.name)} := NULL' for f in type_.children)})"
+            names = distinct_names(f.name for f in type_.children)
+            wrong = f"struct_pack({', '.join(f'{identifier(n)} := NULL' for n in names)})"
         read = value_of(f"CAST(CASE WHEN json_valid({x}) THEN {x} END AS JSON)", type_, context)
         return f"CASE WHEN {x} IS NOT NULL THEN coalesce(CAST({read} AS {name}), CAST({wrong} AS {name})) END"
 
