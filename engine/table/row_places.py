@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.types import StructType
 from bergsql.engine.sql.quoting import distinct_names, identifier
+from bergsql.engine.table.delete_index import partition_key
 from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, column_name
 from bergsql.engine.table.metadata_columns import DELETED as IS_DELETED
 from bergsql.engine.table.metadata_columns import FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.table.file_groups import FileGroup
+
+_Partition = tuple[int, tuple[object, ...]]
 
 
 class RowPlaces:
@@ -70,14 +73,14 @@ class RowPlaces:
         stored = f"coalesce(r.{column_name(asked)}, {given})"
         return f"CASE WHEN m.first_row_id IS NOT NULL THEN {stored} END"
 
-    def _partition_sql(self, asked: NestedField, partitions: dict[tuple[int, tuple[object, ...]], int]) -> str:
+    def _partition_sql(self, asked: NestedField, partitions: dict[_Partition, _Partition]) -> str:
         """The struct of all specs' fields that a file's ``partition_index`` stands for."""
         kind = asked.type
         assert isinstance(kind, StructType)
         if not kind.fields:
             return "struct_pack()"
         items, names = [], distinct_names(f.name for f in kind.fields)
-        for spec_id, values in partitions:
+        for spec_id, values in partitions.values():
             known = dict(zip(self._specs.get(spec_id, ()), values, strict=False))
             parts = (
                 f"{identifier(name)} := {constant_sql(f.type, known.get(f.field_id))}"
@@ -87,25 +90,27 @@ class RowPlaces:
         return f"list_extract(CAST([{', '.join(items)}] AS {duckdb_type(kind)}[]), partition_index + 1)"
 
 
-def _partitions(group: FileGroup) -> dict[tuple[int, tuple[object, ...]], int]:
-    """The partitions of a group's files, each by its spec and its values, numbered."""
-    found: dict[tuple[int, tuple[object, ...]], int] = {}
+def _partitions(group: FileGroup) -> dict[_Partition, _Partition]:
+    """The partitions of a group's files, by what tells them apart: spec and values, 0.0 from -0.0 too."""
+    found: dict[_Partition, _Partition] = {}
     for task in group.tasks:
-        found.setdefault((task.data_file.spec_id, task.data_file.partition), len(found))
+        own = task.data_file.spec_id, task.data_file.partition
+        found.setdefault(partition_key(*own), own)
     return found
 
 
-def _facts(group: FileGroup, partitions: dict[tuple[int, tuple[object, ...]], int]) -> object:
+def _facts(group: FileGroup, partitions: dict[_Partition, _Partition]) -> object:
     """An Arrow table of one row a file."""
     import pyarrow as pa
 
     files = [t.data_file for t in group.tasks]
+    number = {key: i for i, key in enumerate(partitions)}
     return pa.table(
         {
             FILE_INDEX: pa.array(range(len(files)), pa.int64()),
             "path": pa.array([f.path for f in files], pa.string()),
             "spec_id": pa.array([f.spec_id for f in files], pa.int32()),
-            "partition_index": pa.array([partitions[f.spec_id, f.partition] for f in files], pa.int64()),
+            "partition_index": pa.array([number[partition_key(f.spec_id, f.partition)] for f in files], pa.int64()),
             "first_row_id": pa.array([f.first_row_id for f in files], pa.int64()),
             "sequence_number": pa.array([t.sequence_number for t in group.tasks], pa.int64()),
         }
