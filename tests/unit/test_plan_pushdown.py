@@ -274,7 +274,8 @@ def test_only_the_columns_that_are_read(tables: Tables) -> None:
 
     assert columns("SELECT name FROM t WHERE id = 5 ORDER BY day") == ("id", "name", "day")
     assert columns("SELECT s.a FROM t") == ("s",)
-    assert len(columns("SELECT count(*) FROM t")) == 1
+    assert len(columns("SELECT 1 FROM t")) == 1
+    assert columns("SELECT count(*) FROM t") == ()  # which metadata answers
     assert len(columns("SELECT * FROM t")) == 9
 
 
