@@ -21,6 +21,9 @@ Then come records, set apart by empty lines. A record is a statement, a line ``-
 
 - All statements of a file run in one process and one session, each as an ``-e`` of its own, so the last ``;`` may be left
   out and a broken string spoils its own record only. ``${WAREHOUSE}`` is an empty folder, ``default_catalog`` is empty.
+- ``let A, B = SELECT …`` stores the cells of a query's one row: ``${A}`` and ``${B}`` stand for them from there on, in
+  statements and in what they print. It reads with a session of its own, and ends the file's: what follows has the same
+  folders, tables and catalogs, but no temporary objects and settings of what went before.
 - Without ``----`` the statement must succeed and its output is not looked at. With nothing behind ``----`` it prints nothing.
 - ``---- sorted`` compares the lines in any order.
 - An error is written ``error LINE:COLUMN text`` and ``hint text``; the text is part of what bergsql says. The place, which
@@ -40,10 +43,12 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -63,18 +68,23 @@ VARYING = (
     (re.compile(rf"(?<=[-/]){UUID}|{UUID}(?=[-.])"), "<uuid>"),
 )
 
-VARYING_WIDTH = re.compile(r"<(?:id|size|uuid)>|\$\{(?:WAREHOUSE|BERG_HOME)\}")
+VARYING_WIDTH = re.compile(r"<(?:id|size|uuid)>|\$\{\w+\}")
+LET = re.compile(r"let (\w+(?:, \w+)*) = ")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One statement and its expectation. ``line`` is where the statement begins in the file, from 1."""
+    """One statement and its expectation. ``line`` is where the statement begins in the file, from 1.
+
+    ``names``: the query's cells are stored under them.
+    """
 
     comments: tuple[str, ...]
     sql: str
     expected: tuple[str, ...] | None
     in_any_order: bool
     line: int
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +98,11 @@ class TestFile:
     tail: tuple[str, ...]
 
     def arguments(self) -> list[str]:
-        return [
-            "--dialect",
-            self.options.get("dialect", "flink"),
-            "--format",
-            self.options.get("format", "tableau"),
-            *shlex.split(self.options.get("args", "")),
-        ]
+        return [*self.session(), "--format", self.options.get("format", "tableau")]
+
+    def session(self) -> list[str]:
+        """The arguments but the format."""
+        return ["--dialect", self.options.get("dialect", "flink"), *shlex.split(self.options.get("args", ""))]
 
 
 class FormatError(Exception):
@@ -150,33 +158,69 @@ def _record(start: int, lines: list[str], comments: list[str]) -> Record:
     sql = "\n".join(lines[own:cut])
     if not sql:
         raise FormatError(f"line {start}: no statement before ----")
+    let = LET.match(sql)
+    if let and cut is not None:
+        raise FormatError(f"line {start}: what is stored is not compared")
     return Record(
         comments=(*comments, *lines[:own]),
         sql=sql,
         expected=None if cut is None else tuple(lines[cut + 1 :]),
         in_any_order=bool(separator and separator.group(1)),
         line=start + own,
+        names=tuple(let[1].split(", ")) if let else (),
     )
 
 
-def run_file(file: TestFile, berg: Berg) -> list[Answer]:
+class Ran(NamedTuple):
+    """What a file's statements gave: an answer each, and the values that were stored, by name."""
+
+    answers: list[Answer]
+    stored: dict[str, str]
+
+
+def run_file(file: TestFile, berg: Berg) -> Ran:
     """Run the file's statements through the command line."""
-    return berg.answers([r.sql for r in file.records], *file.arguments())
+    answers: list[Answer] = []
+    stored: dict[str, str] = {}
+    for storing, group in groupby(file.records, key=lambda record: bool(record.names)):
+        records = list(group)
+        if storing:
+            for record in records:
+                answers.append(_stored(record, berg, file, stored))
+        else:
+            answers += berg.answers([r.sql for r in records], *_defined(stored), *file.arguments())
+    return Ran(answers, stored)
 
 
-def normalised(line: str, berg: Berg) -> str:
+def _stored(record: Record, berg: Berg, file: TestFile, stored: dict[str, str]) -> Answer:
+    """Run the query of a ``let`` and add its cells to ``stored``."""
+    query = LET.sub("", record.sql, count=1)
+    (answer,) = berg.answers([query], *_defined(stored), *file.session(), "--format", "jsonl")
+    if not answer.errors:
+        (row,) = answer.json_rows()
+        stored.update(zip(record.names, map(str, row.values()), strict=True))
+    return answer
+
+
+def _defined(stored: Mapping[str, str]) -> list[str]:
+    return [argument for name, value in stored.items() for argument in ("-D", f"{name}={value}")]
+
+
+def normalised(line: str, berg: Berg, stored: Mapping[str, str] | None = None) -> str:
     """The line without what differs by run."""
+    for name, value in (stored or {}).items():
+        line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${{{name}}}", line)
     line = line.replace(str(berg.warehouse), "${WAREHOUSE}").replace(str(berg.home), "${BERG_HOME}").rstrip()
     for pattern, replacement in VARYING:
         line = pattern.sub(replacement, line)
     return line or BLANK
 
 
-def printed(answer: Answer, berg: Berg, *, notes: bool) -> list[str]:
+def printed(answer: Answer, berg: Berg, stored: Mapping[str, str] | None = None, *, notes: bool) -> list[str]:
     """What a statement printed, as the expectation would write it."""
-    lines = [normalised(line, berg) for line in (answer.lines if notes else answer.data)]
+    lines = [normalised(line, berg, stored) for line in (answer.lines if notes else answer.data)]
     for failure in answer.errors:
-        lines += [normalised(line, berg) for line in str(failure).splitlines()]
+        lines += [normalised(line, berg, stored) for line in str(failure).splitlines()]
     return lines
 
 
@@ -220,19 +264,20 @@ def differences(path: Path, berg: Berg) -> list[str]:
     """Run a file; the lines of a diff from what it expects to what was printed, empty if all is met."""
     file = parse_file(path.read_text(encoding="utf-8"))
     lines: list[str] = []
-    for record, answer in zip(file.records, run_file(file, berg), strict=True):
-        got = printed(answer, berg, notes=_wants_notes(record))
+    answers, stored = run_file(file, berg)
+    for record, answer in zip(file.records, answers, strict=True):
+        got = printed(answer, berg, stored, notes=_wants_notes(record))
         if not meets(record, got, answer):
             lines += [f"{path.name}:{record.line}:", *(f"    {line}" for line in record.sql.splitlines())]
             lines += list(unified_diff(record.expected or [], got, "expected", "printed", lineterm="", n=100))[2:]
     return lines
 
 
-def rewritten(file: TestFile, answers: Sequence[Answer], berg: Berg) -> str:
+def rewritten(file: TestFile, ran: Ran, berg: Berg) -> str:
     """The file's text with each expectation that is not met replaced by what was printed."""
     parts: list[str] = ["\n".join(file.header)] if file.header else []
-    for record, answer in zip(file.records, answers, strict=True):
-        got = printed(answer, berg, notes=_wants_notes(record))
+    for record, answer in zip(file.records, ran.answers, strict=True):
+        got = printed(answer, berg, ran.stored, notes=_wants_notes(record))
         lines = [*record.comments, *record.sql.splitlines()]
         expected = record.expected if meets(record, got, answer) else tuple(got)
         if expected is not None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.sqltest import FormatError, meets, normalised, parse_file, printed, rewritten
+from tests.sqltest import FormatError, Ran, meets, normalised, parse_file, printed, rewritten, run_file
 from tests.support.answers import parse_answer, split_answers
-from tests.support.berg import Berg
+from tests.support.berg import Berg, fresh_berg
 
 BERG = Berg(Path("/tmp/h123456"), Path("/tmp/w123456"))
 FILE = """dialect: spark
@@ -57,11 +57,11 @@ def marker(number: int) -> list[str]:
 
 def test_a_file_is_read_and_written_back() -> None:
     file = parse_file(FILE)
-    assert file.arguments() == ["--dialect", "spark", "--format", "tableau", "--conf", "a=b"]
+    assert file.arguments() == ["--dialect", "spark", "--conf", "a=b", "--format", "tableau"]
     assert [r.sql for r in file.records] == ["SELECT 1\nAS one", "CREATE TABLE t (id int)", "SELECT nope"]
     assert [r.line for r in file.records] == [7, 17, 19]
     answers = [parse_answer(ROWS), parse_answer([]), parse_answer(ERROR)]
-    assert rewritten(file, answers, BERG) == FILE
+    assert rewritten(file, Ran(answers, {}), BERG) == FILE
 
 
 def test_answers_are_cut_at_their_markers() -> None:
@@ -131,7 +131,29 @@ def test_a_box_may_be_as_wide_as_what_differs_by_run() -> None:
     assert not meets(fixed, [line.replace("<id>", "1") for line in wider], parse_answer(ROWS))
 
 
-@pytest.mark.parametrize("text", ["nonsense: x\n\nSELECT 1", "# only a comment\n----\n1"])
+def test_cells_are_stored_and_stand_for_what_they_are() -> None:
+    text = """format: csv
+
+let A, B = SELECT 77, 'x
+y'
+
+let C = SELECT ${A} + 1
+
+SELECT ${C} AS c, '${B}' AS b, 177 AS other
+----
+c,b,other
+${C},"x
+y",177
+"""
+    file = parse_file(text)
+    assert [r.names for r in file.records] == [("A", "B"), ("C",), ()]
+    with fresh_berg() as berg:
+        ran = run_file(file, berg)
+        assert ran.stored == {"A": "77", "B": "x\ny", "C": "78"}
+        assert rewritten(file, ran, berg) == text
+
+
+@pytest.mark.parametrize("text", ["let A = SELECT 1\n----\n1", "nonsense: x\n\nSELECT 1", "# only a comment\n----\n1"])
 def test_a_malformed_file_is_refused(text: str) -> None:
     with pytest.raises(FormatError):
         parse_file(text)
