@@ -37,6 +37,13 @@ def _setting(
     return Setting(spec, flavour, aliases)
 
 
+_OF_A_TABLE = (
+    *("snapshot-id", "as-of-timestamp", "branch", "tag", "start-tag", "end-tag"),
+    *("start-snapshot-id", "end-snapshot-id", "start-snapshot-timestamp"),
+)
+"""Flink's read options that have no key of a session."""
+_OF_STREAMS = "Of a SELECT that streams, as the read option; one that reads once does not need it."
+
 SETTINGS: tuple[Setting, ...] = (
     _setting("sql.dialect", "enum", "flink", "The flavour of the statements that follow.", values=("flink", "spark")),
     _setting(
@@ -160,8 +167,60 @@ SETTINGS: tuple[Setting, ...] = (
         "connector.iceberg.limit",
         "int",
         None,
-        "How many rows of each Iceberg table a query reads at most; the read option `limit` goes before.",
+        "How many rows of each Iceberg table a query reads at most, -1 all; the read option `limit` goes before.",
         flavour="flink",
+        bounds=("-1", "999999999999999999"),
+    ),
+    _setting(
+        "connector.iceberg.streaming",
+        "bool",
+        "false",
+        "Whether every SELECT from an Iceberg table streams, which is not supported yet; the read option `streaming` "
+        "goes before.",
+        flavour="flink",
+    ),
+    *(
+        _setting(f"connector.iceberg.{name}", type_, None, "Checked, as the read option; no effect.", flavour="flink")
+        for name, type_ in (
+            ("case-sensitive", "bool"),
+            ("include-column-stats", "bool"),
+            ("split-size", "int"),
+            ("split-lookback", "int"),
+            ("split-file-open-cost", "int"),
+        )
+    ),
+    _setting(
+        "connector.iceberg.max-allowed-planning-failures",
+        "int",
+        None,
+        "Checked, as the read option; no effect.",
+        flavour="flink",
+        bounds=("-1", "2147483647"),
+    ),
+    *(
+        _setting(f"connector.iceberg.{name}", type_, None, _OF_STREAMS, flavour="flink", values=values)
+        for name, type_, values in (
+            ("monitor-interval", "duration", ()),
+            ("max-planning-snapshot-count", "int", ()),
+            ("watermark-column", "str", ()),
+            (
+                "watermark-column-time-unit",
+                "enum",
+                ("DAYS", "HOURS", "MINUTES", "SECONDS", "MILLISECONDS", "MICROSECONDS", "NANOSECONDS"),
+            ),
+            (
+                "starting-strategy",
+                "enum",
+                (
+                    "TABLE_SCAN_THEN_INCREMENTAL",
+                    "INCREMENTAL_FROM_LATEST_SNAPSHOT",
+                    "INCREMENTAL_FROM_LATEST_SNAPSHOT_EXCLUSIVE",
+                    "INCREMENTAL_FROM_EARLIEST_SNAPSHOT",
+                    "INCREMENTAL_FROM_SNAPSHOT_ID",
+                    "INCREMENTAL_FROM_SNAPSHOT_TIMESTAMP",
+                ),
+            ),
+        )
     ),
     _setting(
         "engine.memory-limit",
@@ -186,7 +245,7 @@ CATALOG_PREFIX = "spark.sql.catalog."
 """``spark.sql.catalog.NAME[.option]`` defines a catalog."""
 
 _FOREIGN = (
-    "akka. blob. classloader. client. cluster. collect-sink. compiler. connector.iceberg. datanucleus. env. execution. "
+    "akka. blob. classloader. client. cluster. collect-sink. compiler. datanucleus. env. execution. "
     "flink-maintenance. fs. hadoop. high-availability. historyserver. hive. iceberg. io. javax. job. jobmanager. "
     "jobstore. kubernetes. local. mapred. mapreduce. metrics. parallelism. pekko. pipeline. python. "
     "queryable-state. resourcemanager. rest. restart-strategy. s3. security. slot. spark. sql-client. sql-gateway. "
@@ -244,13 +303,7 @@ class Settings:
         elif "." in key or "-" in key:
             _refuse_near_miss(key, span)
             if not key.startswith(tuple(_FOREIGN)):
-                raise BergError(
-                    ErrorCode.OPTION,
-                    f"There is no setting '{key}'.",
-                    span=span,
-                    hint=did_you_mean(key, (s.spec.key for s in SETTINGS))
-                    or "A variable for ${NAME} has no dot or dash in its name; SET; lists what is set.",
-                )
+                raise _unknown(key, span)
             note = f"'{key}' is kept, but means nothing here."
         self._values[key] = value
         self._notify(key)
@@ -275,10 +328,18 @@ class Settings:
             watcher(key)
 
 
+def _unknown(key: str, span: Span | None) -> BergError:
+    hint = did_you_mean(key, (s.spec.key for s in SETTINGS))
+    if key.removeprefix("connector.iceberg.") in _OF_A_TABLE:
+        hint = "It stands in a hint behind a table's name, /*+ OPTIONS(…) */."
+    hint = hint or "A variable for ${NAME} has no dot or dash in its name; SET; lists what is set."
+    return BergError(ErrorCode.OPTION, f"There is no setting '{key}'.", span=span, hint=hint)
+
+
 def _checked(spec: OptionSpec, value: str, span: Span | None) -> str:
     if spec.type == "int":
         value = check_value(spec, value, span)
-        if int(value) < 1:
+        if spec.bounds is None and int(value) < 1:
             raise BergError(ErrorCode.OPTION, f"'{spec.key}' is {value}, and must be 1 or more.", span=span)
         return value
     if spec.type != "zone":

@@ -155,13 +155,19 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
             raise not_supported(f"AS OF behind {'.'.join(relation.parts)}, a table of a connector,", place)
         return _bind_connector(relation, alias, names, scope, planner, span)
     limit = None
-    if hints or version is not None or planner.relations.setting("connector.iceberg.limit") is not None:
+    if hints or version is not None or _is_set(planner):
         from bergsql.engine.plan.read_options import read_options
         from bergsql.engine.plan.time_travel import travelled
 
-        asked = read_options(hints, planner.relations)
+        asked = read_options(hints, planner.relations, span)
         relation, limit = travelled(relation, version, asked, planner, span), asked.limit
     return _bind_relation_of(relation, alias, names, scope, planner, span, limit, parts[-1])
+
+
+def _is_set(planner: Planner) -> bool:
+    """Whether a read option is set for every read."""
+    setting = planner.relations.setting
+    return setting("connector.iceberg.limit") is not None or setting("connector.iceberg.streaming") == "true"
 
 
 def _bind_view(node: exp.Table, view: ViewRelation, scope: Scope, planner: Planner) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.hints import check_enabled, refuse_unknown
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ READ_OPTIONS = (*_KINDS, *_STREAMING)
 
 LIMIT = "connector.iceberg.limit"
 """The setting that stands for the option ``limit`` of every read."""
+STREAMING = "connector.iceberg.streaming"
+"""The setting that stands for the option ``streaming`` of every read."""
 
 
 class ReadOptions(NamedTuple):
@@ -52,8 +54,8 @@ class ReadOptions(NamedTuple):
     limit: int | None = None
 
 
-def read_options(hints: Iterable[TableHint], relations: Relations) -> ReadOptions:
-    """What the hints behind a table ask for.
+def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | None) -> ReadOptions:
+    """What the hints behind a table, whose name is at ``span``, and the session's settings ask for.
 
     :raises BergError: OPTION at the option that is unknown, given twice or of a wrong value; UNSUPPORTED for a
         streaming read.
@@ -71,6 +73,8 @@ def read_options(hints: Iterable[TableHint], relations: Relations) -> ReadOption
     streaming = given.get("streaming")
     if streaming is not None and streaming.value.lower() == "true":
         raise not_supported("A streaming SELECT", streaming.span, "Without the hint the table is read once.")
+    if streaming is None and relations.setting(STREAMING) == "true":
+        raise not_supported("A streaming SELECT", span, f"RESET '{STREAMING}'; and the table is read once.")
     for option in options:
         if option.key in _STREAMING:
             raise not_supported(
