@@ -67,9 +67,19 @@ def table_name(session: Standpoint, parts: tuple[str, ...], span: Span | None = 
     leads_with_catalog = session.has_catalog(parts[0]) and (len(parts) > 2 or session.flavour is Flavour.SPARK)
     if leads_with_catalog:
         return TableName(session.catalog(parts[0], span), TableIdent(parts[1:-1], parts[-1]))
-    if len(parts) > 2 and session.flavour is Flavour.FLINK:
+    if len(parts) > 2 and session.flavour is Flavour.FLINK and len(_whole(parts)) > 2:
         session.catalog(parts[0], span)  # says that there is no such catalog
     return TableName(session.catalog(session.current_catalog, span), TableIdent(parts[:-1], parts[-1]))
+
+
+def _whole(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The name without what names a part of the table: ``db.t`` of ``db.t.snapshots`` or ``db.t.files.branch_b``."""
+    from bergsql.engine.plan.relations import is_metadata_table
+    from bergsql.engine.plan.time_travel import is_reference
+
+    if is_reference(parts[-1]):
+        parts = parts[:-1]
+    return parts[:-1] if len(parts) > 1 and is_metadata_table(parts[-1]) else parts
 
 
 def named_table(session: Session, name: Name) -> TableName:

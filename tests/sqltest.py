@@ -209,7 +209,7 @@ def _defined(stored: Mapping[str, str]) -> list[str]:
 def normalised(line: str, berg: Berg, stored: Mapping[str, str] | None = None) -> str:
     """The line without what differs by run."""
     for name, value in (stored or {}).items():
-        line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", f"${{{name}}}", line)
+        line = re.sub(rf"(?<![0-9A-Za-z]){re.escape(value)}(?![0-9A-Za-z])", f"${{{name}}}", line)
     line = line.replace(str(berg.warehouse), "${WAREHOUSE}").replace(str(berg.home), "${BERG_HOME}").rstrip()
     for pattern, replacement in VARYING:
         line = pattern.sub(replacement, line)
