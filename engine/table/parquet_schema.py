@@ -63,9 +63,14 @@ class Node:
         return self.field_id is not None or any(c.has_ids() for c in self.children)
 
 
-# By path and size: data files are immutable. Files of one table mostly have one schema, which is kept once.
+# By path and size: data files are immutable. Files of one table mostly have one schema, which is kept once, and told
+# from the bytes that their footers begin with.
 _footers: Lru[tuple[str, int], tuple[tuple[Node, ...], int]] = Lru(20_000)
 _schemas: Lru[tuple[Node, ...], tuple[Node, ...]] = Lru(2_000)
+_beginnings: Lru[bytes, tuple[Node, ...]] = Lru(16 << 20)
+_lengths: list[int] = []
+"""How long the beginnings are, those met last first."""
+_MOST_LENGTHS = 32
 
 
 def read_columns(storage: Storage, path: str, size: int) -> tuple[Node, ...]:
@@ -97,15 +102,11 @@ def _footer(storage: Storage, path: str, size: int) -> tuple[tuple[Node, ...], i
             file.seek(end - 8 - length)
             tail = file.read(length + 8)
     try:
-        columns, rows = _columns(tail[-8 - length : -8])
+        known = _parsed(tail[-8 - length : -8])
     except (IndexError, ValueError, UnicodeDecodeError, RecursionError) as e:
         raise _damaged(path) from e
-    once = _schemas.get(columns)
-    if once is None:
-        once = columns
-        _schemas.put(columns, columns)
-    _footers.put((path, size), (once, rows))
-    return once, rows
+    _footers.put((path, size), known)
+    return known
 
 
 def encrypted(path: str) -> BergError:
@@ -117,17 +118,41 @@ def _damaged(path: str) -> BergError:
     return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged or not a Parquet file.")
 
 
-def _columns(footer: bytes) -> tuple[tuple[Node, ...], int]:
+def _parsed(footer: bytes) -> tuple[tuple[Node, ...], int]:
     """The columns, and the number of rows."""
-    fields = dict(CompactReader(footer).fields(until=NUM_ROWS))
-    elements = fields.get(SCHEMA)
-    rows = fields.get(NUM_ROWS)
-    if not isinstance(elements, list) or not isinstance(rows, int):
-        raise ValueError("it lacks what every footer has")
+    columns, end = _columns(footer)
+    rows = dict(CompactReader(footer, end).fields(until=NUM_ROWS, after=SCHEMA)).get(NUM_ROWS)
+    if not isinstance(rows, int):
+        raise ValueError("it has no number of rows")
+    return columns, rows
+
+
+def _columns(footer: bytes) -> tuple[tuple[Node, ...], int]:
+    """The columns, and where the schema ends."""
+    for length in tuple(_lengths):
+        columns = _beginnings.get(footer[:length])
+        if columns is not None:
+            _remember(length)
+            return columns, length
+    reader = CompactReader(footer)
+    elements = dict(reader.fields(until=SCHEMA)).get(SCHEMA)
+    if not isinstance(elements, list):
+        raise ValueError("it has no schema")
     root, after = _node(elements, 0)
     if after != len(elements):
         raise ValueError("the schema is not one tree")
-    return root.children, rows
+    columns = _schemas.get(root.children)
+    if columns is None:
+        columns = root.children
+        _schemas.put(columns, columns)
+    _beginnings.put(footer[: reader.at], columns, reader.at)
+    _remember(reader.at)
+    return columns, reader.at
+
+
+def _remember(length: int) -> None:
+    if _lengths[:1] != [length]:
+        _lengths[:] = [length, *(n for n in _lengths if n != length)][:_MOST_LENGTHS]
 
 
 def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:

@@ -47,16 +47,17 @@ class CompactReader:
             raise ValueError("an unexpected type")
         return None
 
-    def fields(self, until: int = 1 << 15) -> Iterator[tuple[int, Any]]:
-        """The fields of a struct as (id, value), as far as the field ``until``."""
-        for number, _, _, value in self.placed_fields():
+    def fields(self, until: int = 1 << 15, after: int = 0) -> Iterator[tuple[int, Any]]:
+        """The fields of a struct behind the field ``after`` as (id, value), as far as the field ``until``."""
+        for number, _, _, value in self.placed_fields(after):
             yield number, value
             if number >= until:
                 return
 
-    def placed_fields(self) -> Iterator[tuple[int, int, int, Any]]:
-        """The fields of a struct as (id, kind, where the value begins, value). The value ends at ``at``."""
-        number = 0
+    def placed_fields(self, after: int = 0) -> Iterator[tuple[int, int, int, Any]]:
+        """The fields of a struct behind the field ``after`` as (id, kind, where the value begins, value). The value
+        ends at ``at``."""
+        number = after
         while True:
             head = self.data[self.at]
             self.at += 1
