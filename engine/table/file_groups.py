@@ -9,15 +9,16 @@ streams.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.metadata.transforms import TransformKind
+from bergsql.catalog.metadata.types import StructType, walk
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
-from bergsql.engine.table.file_streams import FileStream, stream_columns, stream_name
+from bergsql.engine.table.file_streams import PARQUET_BY_ARROW, FileStream, stream_columns, stream_name
 from bergsql.engine.table.parquet_schema import Node, read_columns
 from bergsql.engine.table.projection import constant_sql, default_sql, default_text, duckdb_type, value_sql
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.datafile import DataFile
     from bergsql.engine.table.planning import FileTask
 
 PARQUET = "PARQUET"
@@ -158,9 +160,18 @@ class FileGroup:
         return ", ".join(f"{item} AS {identifier(name)}" for item, name in zip(items, names, strict=True))
 
     def _field_sql(self, wanted: NestedField, place: int | None, columns: Sequence[Node]) -> str:
+        if place is None:
+            return self._missing_sql(wanted)
+        within = any(f.field_id in self.constants for f in walk((wanted,)))
+        return value_sql(
+            wanted.type, columns[place], stream_name(place), missing=self._missing_sql if within else default_sql
+        )
+
+    def _missing_sql(self, wanted: NestedField) -> str:
+        """A field, or a part of a struct, that the files lack."""
         values = self.constants.get(wanted.field_id)
         if values is None:
-            return default_sql(wanted) if place is None else value_sql(wanted.type, columns[place], stream_name(place))
+            return default_sql(wanted)
         kind = duckdb_type(wanted.type)
         items = ", ".join(constant_sql(wanted.type, v) for v in values)
         if len(values) == 1:
@@ -180,6 +191,21 @@ def _column_options(wanted: NestedField, name: str) -> str:
     return f"{{name: {string_literal(name)}, type: {type_name}, default_value: {default}}}"
 
 
+def _outside_lists(fields: Iterable[NestedField]) -> Iterator[NestedField]:
+    """The fields, and those of structs in them, but nothing below a list or a map."""
+    for f in fields:
+        yield f
+        if isinstance(f.type, StructType):
+            yield from _outside_lists(f.type.fields)
+
+
+def _parts(columns: Iterable[Node]) -> Iterator[Node]:
+    for column in columns:
+        yield column
+        if column.kind == "struct":
+            yield from _parts(column.children)
+
+
 class Grouping:
     """Sorts file tasks into groups that are read alike. ``fields`` are all that may be read of a file."""
 
@@ -190,14 +216,16 @@ class Grouping:
         self._fields = fields
         self._schema = schema
         self._mapping = name_mapping(metadata.properties)
+        read = {f.field_id for f in _outside_lists(fields)}
         self._identities = {
             spec.spec_id: [
                 (place, part.source_id)
                 for place, part in enumerate(spec.fields)
-                if part.transform.kind is TransformKind.IDENTITY and any(f.field_id == part.source_id for f in fields)
+                if part.transform.kind is TransformKind.IDENTITY and part.source_id in read
             ]
             for spec in metadata.specs
         }
+        self._failing: dict[int, tuple[Sequence[Node], bool]] = {}
         self._look_at_all = any(map(must_be_looked_at, fields))
         self._fitting: dict[int, tuple[Sequence[Node], bool]] = {}
         """By the identity of a schema, which all files that have it share; kept here, so that it stays its own."""
@@ -219,28 +247,33 @@ class Grouping:
             columns: tuple[Node, ...] | None = None
             constants: dict[int, object] = {}
             file = task.data_file
-            if file.format != PARQUET:
-                originals = stream_columns(self._storage, file.format, file.path, file.file_size)
+            file_format = file.format
+            if file_format != PARQUET or everything or i % step == 0 or self._suspicious(task):
+                file_format, originals = self._columns(file)
                 columns = identify(originals, file.format, self._mapping, self._schema.fields)
                 constants = self._constants(task, columns)
-                key = (file.format, originals, tuple(constants))
-            elif everything or i % step == 0 or self._suspicious(task):
-                originals = read_columns(self._storage, file.path, file.file_size)
-                columns = identify(originals, file.format, self._mapping, self._schema.fields)
-                constants = self._constants(task, columns)
-                if columns is originals and not constants and self._fits(columns):
+                if file_format == PARQUET and columns is originals and not constants and self._fits(columns):
                     columns = None
                 else:
-                    key = (originals, tuple(constants))
+                    key = (file_format, originals, tuple(constants))
             kinds = frozenset(d.data_file.content for d in task.deletes)
             group = groups.get((key, kinds))
             if group is None:
                 by_key, by_place = FileContent.EQUALITY_DELETES in kinds, FileContent.POSITION_DELETES in kinds
-                group = groups[key, kinds] = FileGroup(file.format, columns, by_key, by_place)
+                group = groups[key, kinds] = FileGroup(file_format, columns, by_key, by_place)
             group.tasks.append(task)
             for number, value in constants.items():
                 group.constants.setdefault(number, []).append(value)
         return list(groups.values())
+
+    def _columns(self, file: DataFile) -> tuple[str, tuple[Node, ...]]:
+        """How a file is read, as the format of its group, and its columns as they are read so."""
+        if file.format != PARQUET:
+            return file.format, stream_columns(self._storage, file.format, file.path, file.file_size)
+        columns = read_columns(self._storage, file.path, file.file_size)
+        if not self._fails(columns):
+            return PARQUET, columns
+        return PARQUET_BY_ARROW, stream_columns(self._storage, PARQUET_BY_ARROW, file.path, file.file_size)
 
     def _suspicious(self, task: FileTask) -> bool:
         """Whether the file may lack field ids, or a column that its partition knows."""
@@ -257,8 +290,15 @@ class Grouping:
         identities = self._identities.get(task.data_file.spec_id)
         if not identities:
             return {}
-        there = {c.field_id for c in columns}
+        there = {c.field_id for c in _parts(columns)}
         return {source: task.data_file.partition[place] for place, source in identities if source not in there}
+
+    def _fails(self, columns: Sequence[Node]) -> bool:
+        """Whether DuckDB cannot read files of these columns; asked once a schema."""
+        known = self._failing.get(id(columns))
+        if known is None:
+            known = self._failing[id(columns)] = (columns, any(c.fails_duckdb() for c in columns))
+        return known[1]
 
     def _fits(self, columns: Sequence[Node]) -> bool:
         """Whether DuckDB, given the field ids of the columns, reads what the table means; asked once a schema."""

@@ -1,4 +1,5 @@
-"""Data files that DuckDB cannot read itself, as streams that it can: Avro and ORC, through Arrow, a batch at a time."""
+"""Data files that DuckDB cannot read itself, as streams that it can: Avro, ORC and some Parquet files, through Arrow, a
+batch at a time."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from bergsql.engine.table.datafile import DataFile
 
 FORMATS = ("AVRO", "ORC")
+PARQUET_BY_ARROW = "PARQUET, by Arrow"
+"""What stands for the format of a Parquet file that DuckDB fails on."""
 FILE_INDEX = "file_index"
 """The column that tells from which of the stream's files a row is."""
 FILE_ROW_NUMBER = "file_row_number"
@@ -44,6 +47,10 @@ def _fields(storage: Storage, file_format: str, path: str) -> list[pa.Field]:
         from bergsql.engine.table.avro_data import avro_columns
 
         return avro_columns(storage, path)
+    if file_format == PARQUET_BY_ARROW:
+        from bergsql.engine.table.arrow_parquet import parquet_columns
+
+        return parquet_columns(storage, path)
     from bergsql.engine.table.orc_data import orc_columns
 
     return orc_columns(storage, path)
@@ -54,6 +61,10 @@ def _batches(storage: Storage, file_format: str, path: str, columns: Sequence[in
         from bergsql.engine.table.avro_data import read_avro
 
         return read_avro(storage, path, columns)
+    if file_format == PARQUET_BY_ARROW:
+        from bergsql.engine.table.arrow_parquet import read_parquet_batches
+
+        return read_parquet_batches(storage, path, columns)
     from bergsql.engine.table.orc_data import read_orc
 
     return read_orc(storage, path, columns)

@@ -30,11 +30,14 @@ TWO_LEVELS, UNWRAPPED = "two levels", "unwrapped"
 """Details of a list where what repeats is, or has the id of, the element. DuckDB does not find such by field id; of
 structs with one field it takes that field for the element: those are unwrapped."""
 
+MAP_KEY_VALUE = "map_key_value"
+"""Details of a map whose outer group has this annotation. DuckDB reads no file that holds such."""
+
 INT32, INT64, INT96 = 1, 2, 3
 BYTE_ARRAY = 6
 FIXED_LEN_BYTE_ARRAY = 7
 _REPEATED = 2
-_CONVERTED_MAPS = (1, 2)
+_CONVERTED_MAP, _CONVERTED_KEY_VALUE = 1, 2
 _CONVERTED_LIST = 3
 _CONVERTED_TIMESTAMPS = (9, 10)
 _LOGICAL_MAP, _LOGICAL_LIST, _LOGICAL_TIMESTAMP, _LOGICAL_VARIANT = 2, 3, 8, 16
@@ -61,6 +64,10 @@ class Node:
     def has_ids(self) -> bool:
         """Whether it or a part of it has a field id."""
         return self.field_id is not None or any(c.has_ids() for c in self.children)
+
+    def fails_duckdb(self) -> bool:
+        """Whether DuckDB reads nothing of a file with it."""
+        return self.details == MAP_KEY_VALUE or any(c.fails_duckdb() for c in self.children)
 
 
 # By path and size: data files are immutable. Files of one table mostly have one schema, which is kept once, and told
@@ -177,9 +184,10 @@ def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:
         return Node(name, number, "variant"), at
     if len(parts) == 1 and repeated[0]:
         inner = parts[0]
-        if _LOGICAL_MAP in logical or element.get(CONVERTED) in _CONVERTED_MAPS:
+        if _LOGICAL_MAP in logical or element.get(CONVERTED) in (_CONVERTED_MAP, _CONVERTED_KEY_VALUE):
             if inner.kind == "struct" and len(inner.children) == 2:
-                return Node(name, number, "map", inner.children), at
+                details = MAP_KEY_VALUE if element.get(CONVERTED) == _CONVERTED_KEY_VALUE else ""
+                return Node(name, number, "map", inner.children, details=details), at
         elif _LOGICAL_LIST in logical or element.get(CONVERTED) == _CONVERTED_LIST:
             return _list(name, number, inner), at
     parts = [

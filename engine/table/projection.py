@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
@@ -44,14 +45,21 @@ def default_sql(field: NestedField) -> str:
     return literal_sql(field.type, field.initial_default)
 
 
-def value_sql(kind: IcebergType, node: Node, access: str, depth: int = 0) -> str:
+def value_sql(
+    kind: IcebergType,
+    node: Node,
+    access: str,
+    depth: int = 0,
+    missing: Callable[[NestedField], str] = default_sql,
+) -> str:
     """``access`` as a value of ``kind``, parts matched by field id. ``depth`` keeps nested lambdas apart.
 
-    CORRUPT when the file holds another kind of value under the field's id.
+    ``missing`` gives fields of structs, outside of lists and maps, that the file lacks. CORRUPT when the file holds
+    another kind of value under the field's id.
     """
     if isinstance(kind, UnknownType):
         return f"CAST(NULL AS {duckdb_type(kind)})"
-    if not kind.is_primitive and fits_by_name(node, kind):
+    if not kind.is_primitive and missing is default_sql and fits_by_name(node, kind):
         return f"CAST({access} AS {duckdb_type(kind)})"
     match kind, node.kind:
         case StructType(fields), "struct":
@@ -61,9 +69,9 @@ def value_sql(kind: IcebergType, node: Node, access: str, depth: int = 0) -> str
             for name, f in zip(distinct_names(f.name for f in fields), fields, strict=True):
                 i = places.get(f.field_id)
                 inner = (
-                    default_sql(f)
+                    missing(f)
                     if i is None
-                    else value_sql(f.type, node.children[i], f"struct_extract_at({access}, {i + 1})", depth)
+                    else value_sql(f.type, node.children[i], f"struct_extract_at({access}, {i + 1})", depth, missing)
                 )
                 packed.append(f"{identifier(name)} := {inner}")
             return f"CASE WHEN {access} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import duckdb
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,11 +36,12 @@ from bergsql.catalog.metadata.types import (
     TimestampNsType,
     TimestamptzType,
     UUIDType,
+    children,
 )
 from bergsql.engine.table.file_columns import NAME_MAPPING
 from bergsql.engine.table.predicate import Compare, IsNull, Op
 from tests.support.foreign import Table, numbered, opt
-from tests.support.parquet_edit import NAME, REPETITION, Struct, edit
+from tests.support.parquet_edit import CONVERTED, FIELD_ID, LOGICAL, NAME, REPETITION, Struct, edit
 
 LONG, INT, TEXT = LongType(), IntegerType(), StringType()
 FORMATS = ["parquet", "avro", "orc"]
@@ -403,6 +407,92 @@ def test_lists_and_maps_under_other_names(tmp_path: Path) -> None:
     edit(path, renamed)
     table.refresh(path, renamed=True)
     assert table.rows() == [([{"b": 1}, None], {"k": 2})]
+
+
+def key_value(elements: list[Struct]) -> list[Struct]:
+    """Calls each map, that is its outer group, MAP_KEY_VALUE."""
+    for e in elements:
+        if e.get(CONVERTED) == (5, 1):
+            e[CONVERTED] = (5, 2)
+            e.pop(LOGICAL, None)
+    return elements
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_maps_that_are_called_key_and_value(with_ids: bool, tmp_path: Path) -> None:
+    """Parquet's backward-compatibility rules; DuckDB fails on such files, whatever is asked of them."""
+    given = UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
+    kinds = [
+        ("m", MapType(20, TEXT, 21, StructType((opt(22, "x", LONG),)), False), [("k", {"x": 1}), ("n", None)]),
+        ("u", UUIDType(), given.bytes),
+        ("d", DecimalType(9, 2), Decimal("1.25")),
+        ("ts", TimestamptzType(), datetime(2024, 2, 29, 12, tzinfo=UTC)),
+        ("ns", TimestampNsType(), 1_709_210_096_123_456_789),
+        ("f", FixedType(2), b"ab"),
+        ("l", ListType(23, LONG, False), [1, None]),
+        ("b", BinaryType(), b"x"),
+        ("s", StructType((opt(24, "y", MapType(25, INT, 26, INT, False)),)), {"y": [(1, 2)]}),
+    ]
+    fields = tuple(opt(i, name, kind) for i, (name, kind, _) in enumerate(kinds, 1))
+    table = Table(tmp_path, Schema(0, fields))
+    path = table.write(fields, [tuple(v for *_, v in kinds), (None,) * len(kinds)], "parquet")
+    plain = table.rows()
+    edit(path, key_value)
+    if not with_ids:
+        table.properties = {NAME_MAPPING: json.dumps(mapping_of(fields))}
+        edit(path, without_ids)
+    table.refresh(path, renamed=True)
+    assert table.rows() == plain
+    assert table.rows(columns=frozenset({"d", "_pos"})) == [(Decimal("1.25"), 0), (None, 1)]
+    assert table.selected("SELECT COUNT(*) FROM %s", columns=frozenset({"_deleted"})) == [(2,)]
+    table.schema = Schema(0, (opt(1, "m", MapType(20, TEXT, 21, StructType((opt(22, "z", LONG),)), False)),))
+    assert table.rows() == [({"k": {"z": 1}, "n": None},), (None,)]
+    table.write(table.schema.fields, [([("now", None)],)], "parquet")
+    assert sorted(table.rows(), key=str) == [(None,), ({"k": {"z": 1}, "n": None},), ({"now": None},)]
+    data = Path(table.files[0].path.removeprefix("file:"))
+    data.write_bytes(data.read_bytes()[:4] + b"\xff" * 64 + data.read_bytes()[68:])
+    with pytest.raises(duckdb.Error, match="is damaged or not a Parquet file"):
+        table.rows()
+
+
+def mapping_of(fields: Sequence[NestedField]) -> list[dict[str, Any]]:
+    """The name mapping of fields' own names."""
+    return [{"field-id": f.field_id, "names": [f.name], "fields": mapping_of(children(f.type))} for f in fields]
+
+
+def without_ids(elements: list[Struct]) -> list[Struct]:
+    for e in elements:
+        e.pop(FIELD_ID, None)
+    return elements
+
+
+# --- partition values --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_partition_values_of_fields_that_files_lack(file_format: str, tmp_path: Path) -> None:
+    """Inside of structs too (spec, "Column Projection"); a struct that is NULL, or not there at all, stays so."""
+    inner = StructType((opt(4, "b", TEXT), opt(5, "c", LONG, 7)))
+    fields = (opt(1, "id", LONG), opt(2, "s", StructType((opt(3, "a", LONG), opt(6, "n", inner)))))
+    by = [PartitionField(n, 1000 + n, f"p{n}", Transform.parse("identity")) for n in (3, 4, 5)]
+    table = Table(tmp_path, Schema(0, fields), PartitionSpec(0, tuple(by)))
+    held = (
+        opt(1, "id", LONG),
+        opt(2, "s", StructType((opt(9, "gone", LONG), opt(6, "n", StructType((opt(5, "c", LONG),)))))),
+    )
+    rows = [(1, {"gone": 0, "n": {"c": 2}}), (2, {"gone": 0, "n": None}), (3, None)]
+    table.write(held, rows, file_format)
+    table.write(held, [(4, {"gone": 0, "n": {"c": 3}})], file_format)
+    table.write(held[:1], [(5,)], file_format)
+    values = [(10, "x", 99), (11, None, 99), (12, "y", 99)]
+    table.files = [replace(f, partition=v) for f, v in zip(table.files, values, strict=True)]
+    assert sorted(table.rows()) == [
+        (1, {"a": 10, "n": {"b": "x", "c": 2}}),
+        (2, {"a": 10, "n": None}),
+        (3, None),
+        (4, {"a": 11, "n": {"b": None, "c": 3}}),
+        (5, None),
+    ]
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
