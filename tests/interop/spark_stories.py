@@ -49,7 +49,8 @@ def mor_story(file_format: str, version: int, partitions: str) -> Story:
             "delete from {t} where v = 21",
         ),
         FILTERS,
-        version == 3,
+        # Spark gives all rows of an Avro or ORC file the same row id.
+        version == 3 and file_format == "parquet",
     )
 
 

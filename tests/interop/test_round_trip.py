@@ -23,7 +23,7 @@ NOT_FOR_SPARK = {
     "v3_many_types": "a column of type unknown",
 }
 """Tables that Spark 3.5 cannot load, by their types: what bergsql wrote is read back by bergsql."""
-OTHER_FORMATS = {"all_types_parquet": "orc", "all_types_avro": "parquet", "schema_evolved": "avro"}
+OTHER_FORMATS = {"all_types_parquet": "avro", "all_types_avro": "parquet", "schema_evolved": "orc"}
 """Tables that are written in another format than the default."""
 
 

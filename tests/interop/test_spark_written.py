@@ -23,9 +23,11 @@ def make(both: Both, name: str, story: Story, files: Path) -> dict[str, list[lis
     table = f"both.stories.{name}"
     for statement in story.made_by:
         spark.sql(statement.format(t=table, cat="both", name=f"stories.{name}", files=files / name))
-    columns = "*, _file, _pos, _spec_id, _partition" + (
-        ", _row_id, _last_updated_sequence_number" if story.lineage else ""
-    )
+    columns = "*, _file, _pos, _spec_id"
+    if any(row[0] for row in spark.rows(f"select _partition from {table}")):
+        columns += ", _partition"  # without partition fields, which Spark shows as {}, there is no such column
+    if story.lineage:
+        columns += ", _row_id, _last_updated_sequence_number"
     points = [table]
     points += [f"{table} version as of {row[0]}" for row in spark.rows(f"select snapshot_id from {table}.snapshots")]
     points += [f"{table} version as of '{row[0]}'" for row in spark.rows(f"select name from {table}.refs")]
