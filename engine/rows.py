@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from bergsql.engine.result import Row
+from bergsql.engine.sql import utc
 from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.sql.types import STAMPS, DataType, Kind
 
@@ -39,7 +40,7 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
         case Kind.TIMESTAMP:
             return f"epoch_ns({value})"
         case Kind.TIMESTAMP_LTZ:
-            return f"epoch_ns({value})" if type_.holds_nanoseconds else f"timezone('UTC', {value})"
+            return f"epoch_ns({value})" if type_.holds_nanoseconds else utc.clock(value)
         case Kind.TIME:
             return f"epoch_ns({value})"
         case Kind.INTERVAL_YEAR_MONTH:

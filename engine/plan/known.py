@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError
 from bergsql.engine.plan.bound import NOT_CONSTANT, Bound
 from bergsql.engine.plan.sql_text import let
+from bergsql.engine.sql import utc
 from bergsql.engine.sql.types import NESTED, DataType, Kind
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def constant_of(bound: Bound, context: Context) -> object:
 def _readable(sql: str, type_: DataType) -> str:
     """The SQL of a value that Python has too."""
     if type_.kind is Kind.TIMESTAMP_LTZ:
-        return f"timezone('UTC', {sql})"
+        return utc.clock(sql)
     if type_.kind is Kind.INTERVAL_YEAR_MONTH:
         return let(sql, lambda x: f"(datepart('year', {x}) * 12 + datepart('month', {x}))")
     return sql

@@ -11,6 +11,7 @@ from datetime import timedelta, timezone
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.plan.times import zone
+from bergsql.engine.sql import utc
 from bergsql.engine.sql.quoting import string_literal
 
 _FIXED_IDS = {"EST": "-05:00", "MST": "-07:00", "HST": "-10:00"}
@@ -35,8 +36,9 @@ def fixed_offset(name: str) -> timedelta | None:
 
 def instant(local: str, session_zone: str) -> str:
     """The instant (TIMESTAMPTZ) at which the session's clock shows ``local`` (SQL of a TIMESTAMP)."""
-    if fixed_offset(session_zone) is not None:
-        return f"CAST({local} AS TIMESTAMPTZ)"
+    offset = fixed_offset(session_zone)
+    if offset is not None:
+        return f"CAST({local} AS TIMESTAMPTZ)" if offset else utc.instant(local)
     return let(local, lambda x: _first(x, f"CAST({x} AS TIMESTAMPTZ)", lambda t: f"CAST({t} AS TIMESTAMP)"))
 
 
@@ -44,7 +46,7 @@ def instant_in(local: str, where: str) -> str:
     """The instant at which a clock in ``where`` (the name of a zone) shows ``local``."""
     offset = fixed_offset(where)
     if offset is not None:
-        return f"timezone('UTC', {local} - {_micros(offset)})" if offset else f"timezone('UTC', {local})"
+        return utc.instant(f"{local} - {_micros(offset)}" if offset else local)
     name = string_literal(where)
     return let(local, lambda x: _first(x, f"timezone({name}, {x})", lambda t: f"timezone({name}, {t})"))
 
@@ -53,7 +55,7 @@ def clock_in(at: str, where: str) -> str:
     """What a clock in ``where`` (the name of a zone) shows at an instant: a TIMESTAMP."""
     offset = fixed_offset(where)
     if offset is not None:
-        return f"(timezone('UTC', {at}) + {_micros(offset)})" if offset else f"timezone('UTC', {at})"
+        return f"({utc.clock(at)} + {_micros(offset)})" if offset else utc.clock(at)
     return f"timezone({string_literal(where)}, {at})"
 
 
@@ -62,13 +64,13 @@ _OFFSET = r"'^(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?$'"
 
 def instant_in_any(local: str, where: str) -> str:
     """As :func:`instant_in`, for SQL of a zone's name."""
-    at_offset = f"timezone('UTC', {local} - {_offset(where)})"
+    at_offset = utc.instant(f"{local} - {_offset(where)}")
     return f"CASE WHEN {_is_offset(where)} THEN {at_offset} ELSE {_region(where, local)} END"
 
 
 def clock_in_any(at: str, where: str) -> str:
     """As :func:`clock_in`, for SQL of a zone's name."""
-    at_offset = f"timezone('UTC', {at}) + {_offset(where)}"
+    at_offset = f"{utc.clock(at)} + {_offset(where)}"
     return f"CASE WHEN {_is_offset(where)} THEN {at_offset} ELSE {_region(where, at)} END"
 
 
