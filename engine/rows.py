@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from bergsql.engine.result import Row
-from bergsql.engine.sql import utc
 from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.sql.types import STAMPS, DataType, Kind
 
@@ -40,7 +39,11 @@ def _presented(value: str, type_: DataType, depth: int = 0) -> str:
         case Kind.TIMESTAMP:
             return f"epoch_ns({value})"
         case Kind.TIMESTAMP_LTZ:
-            return f"epoch_ns({value})" if type_.holds_nanoseconds else utc.clock(value)
+            if type_.holds_nanoseconds:
+                return f"epoch_ns({value})"
+            from bergsql.engine.sql import utc
+
+            return utc.clock(value)
         case Kind.TIME:
             return f"epoch_ns({value})"
         case Kind.INTERVAL_YEAR_MONTH:

@@ -11,7 +11,7 @@ from bergsql.engine.plan.arguments import fit_arguments
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import bind_function, call_name, find, name_span, result_type
 from bergsql.engine.plan.comparison import condition
-from bergsql.engine.plan.context import Context, refuse_unordered
+from bergsql.engine.plan.context import Context, refuse_opaque, refuse_unordered
 from bergsql.engine.plan.naming import call_text
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
@@ -58,10 +58,11 @@ def bind_aggregate(
     context.found.aggregate = context.found.aggregate or over is None
     text = _text(function, name, bound, around)
     ready = fit_arguments(function.parameters, name, bound, context, span, plain)
-    if function.name in ("min", "max") or around.distinct:
-        what = f"{name.upper()}{'(DISTINCT …)' if around.distinct else ''}"
-        for argument, place in zip(ready, plain, strict=False):
-            refuse_unordered(argument.type, context, place, what)
+    for argument, place in zip(ready, plain, strict=False):
+        if function.name in ("min", "max"):
+            refuse_unordered(argument.type, context, place, name.upper())
+        elif around.distinct:
+            refuse_opaque(argument.type, place, f"{name.upper()}(DISTINCT …)")
     if not function.keeps_nulls and ready:
         around.conditions.append(f"{ready[0].sql} IS NOT NULL")
     if context.aggregate_filter and over is None:

@@ -271,11 +271,16 @@ class Context(Record):
         )
 
 
-def refuse_unordered(type_: DataType, context: Context, place: Place, what: str) -> None:
-    """Refuse what has no order: variants and geometries; in Spark also maps, which it does not even compare."""
+def refuse_opaque(type_: DataType, place: Place, what: str) -> None:
+    """Refuse variants and geometries, of which no two can be told apart."""
     opaque = type_.opaque_part
     if opaque is not None:
         raise type_error(f"{what} cannot take a {opaque}.", place, "CAST(… AS STRING) gives its text.")
+
+
+def refuse_unordered(type_: DataType, context: Context, place: Place, what: str) -> None:
+    """Refuse what has no order: variants and geometries; in Spark also maps, which it does not even compare."""
+    refuse_opaque(type_, place, what)
     if context.spark and type_.holds_map:
         raise type_error(
             f"{what} cannot take a MAP.", place, "map_entries(m) makes an array of it, which can be compared."

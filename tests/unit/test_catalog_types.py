@@ -56,7 +56,7 @@ def test_parameters(text: str, expected: object) -> None:
     assert parse_type(text) == expected
 
 
-@pytest.mark.parametrize("json", ["", "Int", "decimal(0, 0)", "decimal(5, 6)", "fixed[x]", 5, None, ["int"], {}])
+@pytest.mark.parametrize("json", ["", "integer", "decimal(0, 0)", "decimal(5, 6)", "fixed[x]", 5, None, ["int"], {}])
 def test_no_type(json: Any) -> None:
     with pytest.raises(BergError):
         parse_type(json)
