@@ -100,8 +100,12 @@ def renamed_table(session: Session, old: TableName, to: Name) -> TableName:
     return named
 
 
-def load(session: Session, name: Name, *, declared: bool = False) -> tuple[TableName, LoadedTable]:
+def load(
+    session: Session, name: Name, *, declared: bool = False, states: bool = False
+) -> tuple[TableName, LoadedTable]:
     """The table that ``name`` names, loaded; ``declared``: see :func:`load_pointed`.
+
+    ``states``: a state of a table, ``t.branch_b``, too; its current schema is the one that it is read with.
 
     :raises BergError: NOT_FOUND, at the name; INVALID for a view; UNSUPPORTED for a connector table.
     """
@@ -128,8 +132,25 @@ def load(session: Session, name: Name, *, declared: bool = False) -> tuple[Table
         return table, table.catalog.load_table(table.ident)
     except BergError as error:
         if error.code is ErrorCode.NOT_FOUND:
+            state = _state(session, name) if states else None
+            if state is not None:
+                of = state.ident
+                return TableName(table.catalog, TableIdent((*of.namespace, of.name), name.parts[-1])), state
             _refuse_part(session, name)
         raise error.at(name.span) from None
+
+
+def _state(session: Session, name: Name) -> LoadedTable | None:
+    """The state of a table that ``name`` names, as a table whose current schema is that of the state."""
+    from dataclasses import replace
+
+    from bergsql.engine.relations import SessionRelations
+
+    part = SessionRelations(session).part_of_table(name.parts, name.span)
+    if part is None or part.point is None or part.suffix is not None:
+        return None
+    metadata = replace(part.table.metadata, current_schema_id=part.point.schema.schema_id)
+    return replace(part.table, metadata=metadata)
 
 
 def load_pointed(pointer: Pointer, span: Span | None, *, declared: bool = False) -> LoadedTable:
@@ -153,11 +174,13 @@ def load_pointed(pointer: Pointer, span: Span | None, *, declared: bool = False)
 
 
 def metadata_table(session: Session, name: Name) -> IcebergRelation | None:
-    """The metadata table of a table that ``name`` names, where no table has that name itself."""
+    """The metadata table of a table, or of a state of one, that ``name`` names, where no table has that name itself."""
     from bergsql.engine.plan.relations import is_metadata_table
+    from bergsql.engine.plan.time_travel import is_reference
     from bergsql.engine.relations import SessionRelations
 
-    if not is_metadata_table(name.parts[-1].rpartition("$")[2]):
+    last = name.parts[-2] if len(name.parts) > 1 and is_reference(name.parts[-1]) else name.parts[-1]
+    if not is_metadata_table(last.rpartition("$")[2]):
         return None
     table = named_table(session, name)
     if table.catalog.table_exists(table.ident):

@@ -28,7 +28,7 @@ def show(session: Session, statement: st.ShowColumns) -> Result:
     if find(session, name.parts, name.span) is not None or metadata_table(session, name) is not None:
         names = [str(row[0]) for row in columns(session, name).rows()]
     else:
-        names = [field.name for field in load(session, name, declared=True)[1].metadata.schema.fields]
+        names = [field.name for field in load(session, name, declared=True, states=True)[1].metadata.schema.fields]
     return listing(("col_name",), [(n,) for n in names if keeps(n)])
 
 
@@ -64,7 +64,7 @@ def _column(session: Session, name: st.Name, column: st.Name) -> Row:
     """
     wanted, flink = str(column), session.flavour is Flavour.FLINK
     if find(session, name.parts, name.span) is None and metadata_table(session, name) is None:
-        schema = load(session, name, declared=True)[1].metadata.schema
+        schema = load(session, name, declared=True, states=True)[1].metadata.schema
         field = schema.find(wanted, case_sensitive=flink)
         if field is not None:
             full = schema.name_of(field.field_id) or field.name

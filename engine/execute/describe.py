@@ -74,7 +74,7 @@ def columns(session: Session, name: st.Name) -> Result:
     part = metadata_table(session, name)
     if part is not None:
         return _describe_metadata_table(session, part, name.span)
-    _, table = load(session, name, declared=True)
+    _, table = load(session, name, declared=True, states=True)
     metadata = table.metadata
     if session.flavour is Flavour.SPARK:
         return _describe_spark(metadata)

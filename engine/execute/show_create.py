@@ -35,7 +35,7 @@ def show_create(session: Session, statement: st.ShowCreateTable) -> Result:
     pointer = pointer_named(session, statement.name.parts, statement.name.span)
     if pointer is not None:
         return listing(("result",), [(_create_pointer(pointer),)])
-    name, table = load(session, statement.name)
+    name, table = load(session, statement.name, states=True)
     if session.flavour is Flavour.SPARK:
         return listing(("createtab_stmt",), [(_create_spark(name, table.metadata),)])
     return listing(("result",), [(_create_flink(name, table.metadata),)])
@@ -133,7 +133,7 @@ def show_properties(session: Session, statement: st.ShowTableProperties) -> Resu
     if found is not None and isinstance(found.definition, View):
         name, properties = found, dict(found.definition.properties)
     else:
-        name, table = load(session, statement.name)
+        name, table = load(session, statement.name, states=True)
         properties = shown_properties(table.metadata)
     if statement.key is None:
         return listing(("key", "value"), [(k, mask_value(k, v)) for k, v in sorted(properties.items())])

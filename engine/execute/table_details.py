@@ -35,7 +35,7 @@ def extended(session: Session, name: st.Name) -> Pairs:
     found = find(session, name.parts, name.span)
     if found is not None:
         return [_BLANK, ("# Detailed Table Information", ""), *_of_definition(found)]
-    table_name, table = load(session, name)
+    table_name, table = load(session, name, states=True)
     pairs: Pairs = []
     if session.flavour is Flavour.SPARK:
         pairs += [_BLANK, ("# Metadata Columns", ""), *_metadata_columns(table.metadata)]

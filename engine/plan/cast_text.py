@@ -158,8 +158,8 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
         return _array_text(sql, source, context)
     if kind is Kind.MAP:
         return _map_text(sql, source, context)
-    if kind is Kind.ROW:
-        return _row_text(sql, source, context)
+    if kind is Kind.ROW:  # one without fields is NULL: `_partition` of a table without partitions
+        return _row_text(sql, source, context) if source.children else f"CAST({sql} AS VARCHAR)"
     if kind is Kind.VARIANT:
         return let(sql, variant_text)
     if kind in (Kind.INTERVAL_DAY_TIME, Kind.INTERVAL_YEAR_MONTH, Kind.MULTISET):

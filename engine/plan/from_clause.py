@@ -302,7 +302,7 @@ def derive(
     _refuse_same_name(scope, answers_to, span)
     hidden = None
     if slot is not None and planner.slots[slot].relation.suffix is None:
-        hidden = _metadata_columns(planner.slots[slot].relation, slot, alias, scope)
+        hidden = _metadata_columns(planner, slot, alias, scope)
     scope.add(Source(answers_to, found, hidden))
     scope.slots.update(i.origin.slot for c in columns for i in images_of(c))
     if slot is not None:
@@ -319,12 +319,11 @@ def _scanned_names(relation: IcebergRelation) -> Mapping[str, str]:
     return scanned_names(relation.schema)
 
 
-def _metadata_columns(
-    relation: IcebergRelation, slot: int, alias: str, scope: Scope
-) -> Callable[[], Sequence[SourceColumn]]:
+def _metadata_columns(planner: Planner, slot: int, alias: str, scope: Scope) -> Callable[[], Sequence[SourceColumn]]:
     """The metadata columns that the scan ``slot`` gives for names; those that the table's own columns hide are left
     out."""
     made: list[SourceColumn] = []
+    relation = planner.slots[slot].relation
 
     def columns() -> Sequence[SourceColumn]:
         if not made:
@@ -333,10 +332,19 @@ def _metadata_columns(
 
             own = {scope.fold(field.name) for field in relation.schema.fields}
             made.extend(
-                SourceColumn(name, f"{identifier(alias)}.{identifier(called[name])}", kind, True, Origin(slot, (name,)))
+                SourceColumn(
+                    name,
+                    f"{identifier(alias)}.{identifier(called[name])}",
+                    from_iceberg(field.type),
+                    not field.required,
+                    Origin(slot, (name,)),
+                )
                 for name, field in metadata_fields(relation.table.metadata).items()
-                if scope.fold(name) not in own and ((kind := from_iceberg(field.type)).children or name != "_partition")
+                if scope.fold(name) not in own
             )
+        if planner.slots[slot].padded:  # by an outer join that came since
+            for column in made:
+                column.nullable = True
         return made
 
     return columns

@@ -92,8 +92,6 @@ def _check_metadata_column(sources: list[Source], name: str, span: Span | None) 
         if folded in ROW_LINEAGE:
             hint = "Tables have this metadata column from format version 3 on."
             raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
-        if folded == "_partition":
-            raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint="The table has no partition fields.")
     if folded in METADATA_COLUMNS | ROW_LINEAGE:
         message = f"Column '{name}' was not found."
         hint = f"A metadata column is read where its table stands in FROM, as '{folded}'."

@@ -77,8 +77,8 @@ class RowPlaces:
         """The struct of all specs' fields that a file's ``partition_index`` stands for."""
         kind = asked.type
         assert isinstance(kind, StructType)
-        if not kind.fields:
-            return "struct_pack()"
+        if not kind.fields:  # as in Spark
+            return "NULL"
         items, names = [], distinct_names(f.name for f in kind.fields)
         for spec_id, values in partitions.values():
             known = dict(zip(self._specs.get(spec_id, ()), values, strict=False))

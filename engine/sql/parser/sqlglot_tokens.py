@@ -277,6 +277,8 @@ class Converter:
             return
         if key == "VALUES" and previous is TokenType.L_PAREN and not self.level.call:
             self._joined_rows(token)
+        if key in ("PIVOT", "UNPIVOT") and following.key in ("(", "INCLUDE", "EXCLUDE"):
+            self._joined_table(token)
         self._add(kind, token, text)
         if key in ENDS_ROWS:
             self.level.values = False
@@ -303,6 +305,28 @@ class Converter:
             if not depth and key in ENDS_ROWS:
                 return
             index += 1
+
+    def _joined_table(self, pivot: Token) -> None:
+        """``t VERSION AS OF 1 PIVOT (…)``: a parenthesis around the table, without which sqlglot takes PIVOT for its
+        alias; behind TABLESAMPLE too."""
+        depth, start, needed = 0, len(self.out), False
+        while start:
+            before = self.out[start - 1]
+            kind = before.token_type
+            if kind is TokenType.R_PAREN:
+                depth += 1
+            elif kind is TokenType.L_PAREN and depth:
+                depth -= 1
+            elif not depth:
+                if kind in (TokenType.L_PAREN, TokenType.FROM, TokenType.JOIN, TokenType.COMMA):
+                    break
+                as_of = before.text.upper() == "OF" and self.out[start - 2].token_type is TokenType.ALIAS
+                needed = needed or as_of or kind is TokenType.TABLE_SAMPLE
+            start -= 1
+        if needed:
+            at = self.out[start].start
+            self.out.insert(start, GlotToken(TokenType.L_PAREN, "(", at, at, at, at - 1))
+            self.emit(TokenType.R_PAREN, pivot.start, pivot.start, ")")
 
     def _by_neighbours(self, token: Token, following: Token, previous: TokenType) -> TokenType:
         """The kind of a word that is a keyword only in its place."""
