@@ -25,7 +25,10 @@ from bergsql.catalog.metadata.types import (
     BinaryType,
     DateType,
     DecimalType,
+    DoubleType,
     FixedType,
+    FloatType,
+    IcebergType,
     IntegerType,
     ListType,
     LongType,
@@ -34,13 +37,17 @@ from bergsql.catalog.metadata.types import (
     StringType,
     StructType,
     TimestampNsType,
+    TimestampType,
     TimestamptzType,
     UUIDType,
     children,
 )
+from bergsql.catalog.metadata.values import to_bytes, to_internal
+from bergsql.engine.duck import set_variables
 from bergsql.engine.table.file_columns import NAME_MAPPING
 from bergsql.engine.table.predicate import Compare, IsNull, Op
-from tests.support.foreign import Table, numbered, opt
+from bergsql.engine.table.scan import build_scan
+from tests.support.foreign import STORAGE, Table, numbered, opt
 from tests.support.parquet_edit import CONVERTED, FIELD_ID, LOGICAL, NAME, REPETITION, Struct, edit
 
 LONG, INT, TEXT = LongType(), IntegerType(), StringType()
@@ -493,6 +500,90 @@ def test_partition_values_of_fields_that_files_lack(file_format: str, tmp_path: 
         (4, {"a": 11, "n": {"b": None, "c": 3}}),
         (5, None),
     ]
+
+
+# --- promotions ------------------------------------------------------------------------------------------------------
+
+
+PROMOTIONS: list[tuple[IcebergType, IcebergType, list[Any], list[Any]]] = [
+    (INT, LONG, [-(2**31), 2**31 - 1], [-(2**31), 2**31 - 1, 2**31, -(2**31) - 1, 0]),
+    (FloatType(), DoubleType(), [0.5, 1.25], [0.5, 1.25, 0.4999999, 1.2500001, 0]),
+    (
+        DecimalType(4, 2),
+        DecimalType(38, 2),
+        [Decimal("-1.50"), Decimal("99.99")],
+        [Decimal("-1.50"), Decimal("99.99"), Decimal("-1.51"), Decimal("100.00"), Decimal(10**30)],
+    ),
+    (
+        DateType(),
+        TimestampType(),
+        [date(1969, 12, 31), date(2024, 2, 29)],
+        [datetime(1969, 12, 31), datetime(2024, 2, 29), datetime(2024, 2, 29, 0, 0, 1), datetime(1969, 12, 30, 23)],
+    ),
+    (
+        DateType(),
+        TimestampNsType(),
+        [date(1969, 12, 31), date(2024, 2, 29)],
+        [datetime(1969, 12, 31), datetime(2024, 2, 29), datetime(2024, 2, 29, 0, 0, 1), datetime(1969, 12, 30, 23)],
+    ),
+]
+
+
+PROMOTED = [(*case, False) for case in PROMOTIONS] + [
+    # The values of a partition by date would change: the specification has no such promotion.
+    (*case, True)
+    for case in PROMOTIONS
+    if not isinstance(case[0], DateType)
+]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize(("old", "new", "values", "asked", "partitioned"), PROMOTED, ids=str)
+def test_bounds_from_before_a_promotion_prune_rightly(
+    old: IcebergType,
+    new: IcebergType,
+    values: list[Any],
+    asked: list[Any],
+    partitioned: bool,
+    file_format: str,
+    tmp_path: Path,
+) -> None:
+    """A file keeps the bounds, and its manifest the partition values, of the type that its column had."""
+    then, now = (opt(1, "c", old), opt(2, "n", INT)), (opt(1, "c", new), opt(2, "n", INT))
+    by = (PartitionField(1, 1000, "c", Transform.parse("identity")),) if partitioned else ()
+    table = Table(tmp_path, Schema(0, then), PartitionSpec(0, by), version=3)
+    low, high = values
+    for i, row in enumerate([[low], [high]] if partitioned else [[low, high]]):
+        table.write(then, [(v, i) for v in row], file_format)
+        figures: dict[str, Any] = {
+            "value_counts": {1: len(row), 2: len(row)},
+            "null_counts": {1: 0, 2: 0},
+            "nan_counts": {1: 0},
+            "lower_bounds": {1: to_bytes(old, row[0]), 2: to_bytes(INT, i)},
+            "upper_bounds": {1: to_bytes(old, row[-1]), 2: to_bytes(INT, i)},
+        }
+        if partitioned:
+            figures["partition"] = (to_internal(old, row[0]),)
+        table.files[-1] = replace(table.files[-1], **figures)
+    written = table.loaded()
+    loaded = replace(written, metadata=replace(written.metadata, schemas=(Schema(0, now),)))
+    connection = duckdb.connect()
+    for value in asked:
+        for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE):
+            pruned = build_scan(loaded, STORAGE, predicate=Compare("c", op, value))
+            whole = build_scan(loaded, STORAGE)
+            condition = f"c {op.value} {literal(value)}"
+            found = []
+            for scan in (pruned, whole):
+                set_variables(connection, scan.variables)
+                found.append(connection.execute(f"SELECT n FROM ({scan.sql}) WHERE {condition} ORDER BY n").fetchall())
+            assert found[0] == found[1], (op, value)
+            if not found[1] and value != 0:
+                assert pruned.plan.files_kept == 0, (op, value)
+
+
+def literal(value: Any) -> str:
+    return f"TIMESTAMP '{value}'" if isinstance(value, datetime) else f"{value}"
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
