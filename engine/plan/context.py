@@ -111,12 +111,15 @@ class Planner:
         self._now: datetime | None = None
         self.unreadable: list[BergError] = []
         """Why the query cannot run, though its columns are known: it reads connector tables."""
+        self.whole: dict[str, int] = {}
+        """SQL of relations that give all rows of a scan, each once, and nothing else: the scan's number."""
 
     def within(self, relations: Relations, hints: tuple[TableHint, ...]) -> Planner:
         """A planner of a view's query, which becomes a part of this one."""
         inner = Planner(relations, hints)
         inner.slots, inner._aliases, inner.unreadable = self.slots, self._aliases, self.unreadable
         inner.equal, inner._now, inner.reads = self.equal, self.now, self.reads
+        inner.whole = self.whole
         return inner
 
     @property
@@ -162,6 +165,7 @@ class Planner:
         number = len(self.slots)
         # A character that no name can hold: text of the query can never be taken for the mark.
         self.slots.append(Slot(relation, f"\x00{number}\x00"))
+        self.whole[self.slots[number].mark] = number
         return number
 
 

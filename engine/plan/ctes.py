@@ -52,6 +52,9 @@ def bind_with(
             columns = [replace(c, origin=None, images=()) for c in columns]
         columns = rename(columns, cte.args["alias"].args.get("columns") or [], name, span_of(cte.args["alias"]))
         sql_name = planner.alias(name)
+        whole = planner.whole.get(f"({bound.sql})")
+        if whole is not None and readers[key] < 2:
+            planner.whole[identifier(sql_name)] = whole
         inner = ", ".join(identifier(f"c{i}") for i in range(len(columns)))
         named[key] = Cte(name, sql_name, columns)
         head.append(f"{identifier(sql_name)}({inner}) AS ({bound.sql})")

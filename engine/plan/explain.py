@@ -72,11 +72,14 @@ def _scan_lines(planned: PlannedScan) -> list[str]:
     state = f" ({planned.state})" if planned.state else ""
     lines.append(f"    snapshot: {snapshot if snapshot is not None else 'none'}{state}")
     if planned.answers:
-        lines.append(f"    answered from metadata: {', '.join(planned.answers)}")
+        less = f", less the rows of {files.delete_files} delete files" if files.delete_files else ""
+        lines.append(f"    answered from metadata: {', '.join(planned.answers)}{less}")
     else:
         lines.append(f"    columns: {', '.join(planned.columns)}")
     if not isinstance(planned.predicate, AlwaysTrue):
         lines.append(f"    pushed down: {_cut(str(planned.predicate))}")
+    if planned.of_metadata:
+        return lines
     lines.append(f"    manifests: {files.manifests_kept} of {files.manifests_total}")
     lines.append(f"    files: {files.files_kept} of {files.files_total}, {size_text(files.bytes_kept)}")
     pruned = _pruned_by(files)

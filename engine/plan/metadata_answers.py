@@ -1,14 +1,14 @@
-"""COUNT, MIN and MAX of a whole table, answered from what its manifests say of the files.
+"""COUNT, MIN and MAX of a table, answered from what its manifests say of the files.
 
-Only ``SELECT aggregates FROM t`` is answered, and only where the manifests are certain: no row is deleted (COUNT(*) may
-subtract the rows of deletion vectors), every file has counted its NULLs and NaNs, and bounds are exact, as those of
-numbers and times are. Bounds of text and bytes may have been cut.
+Only ``SELECT aggregates FROM t`` is answered, with a WHERE if it is true of every row of each file that it keeps, and
+only where the manifests are certain: no row is deleted (COUNT(*) may subtract the rows of deletion vectors and position
+delete files, which are looked up when the query runs), every file has counted its NULLs and NaNs, and bounds are exact,
+as those of numbers and times are. Bounds of text and bytes may have been cut.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,14 +16,19 @@ from sqlglot import exp
 
 from bergsql.catalog.errors import BergError
 from bergsql.engine.plan.records import replace
+from bergsql.engine.plan.whole_scans import only_asks, plain_column, whole_scan
 from bergsql.engine.sql.types import FLOATS, INTEGERS, STAMPS, Kind
+from bergsql.engine.table.metadata_columns import DELETED
+from bergsql.engine.table.row_counts import RowCount, row_count
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.plan.bound import Bound
     from bergsql.engine.plan.context import Context, Slot
     from bergsql.engine.plan.items import Item
     from bergsql.engine.table.planning import FilePlan, FileTask
+    from bergsql.engine.table.predicate import Predicate
 
 _EXACT = frozenset({Kind.BOOLEAN, *INTEGERS, *FLOATS, Kind.DECIMAL, Kind.DATE, Kind.TIME, *STAMPS})
 """Kinds whose bounds are values of the file."""
@@ -32,55 +37,114 @@ _UNKNOWN: Final = object()
 
 
 class Answered(NamedTuple):
-    """What was answered of a scan, as it is written, from which plan."""
+    """What was answered of a scan, as it is written, from which plan.
+
+    ``predicate`` is what every row of the plan's files fulfils; ``variables`` are to be set before the query runs.
+    """
 
     aggregates: tuple[str, ...]
     plan: FilePlan
+    predicate: Predicate
+    variables: Mapping[str, object]
+    delete_files: int = 0
+    """How many of them are read when the query runs."""
 
 
-def answer(node: exp.Expr, items: Sequence[Item], from_sql: str, context: Context) -> bool:
-    """Put constants in the place of the items' aggregates, and say so in the scan's slot, where manifests know all."""
-    slot = _only_scan(node, from_sql, context)
-    if slot is None:
-        return False
+def answer(node: exp.Expr, items: Sequence[Item], from_sql: str, context: Context, where: Bound | None) -> bool:
+    """Put values in the place of the items' aggregates, and say so in the scan's slot, where manifests know all."""
+    number = _only_scan(node, from_sql, context)
     calls = [context.found.calls.get(i.bound.sql) for i in items]
-    if any(c is None and not i.bound.is_constant for c, i in zip(calls, items, strict=True)):
+    if number is None or any(c is None and not i.bound.is_constant for c, i in zip(calls, items, strict=True)):
         return False
-    from bergsql.engine.table.planning import plan_files
-    from bergsql.engine.table.read_point import current
-
-    relation = slot.relation
-    point = relation.point or current(relation.table.metadata)
-    wanted = [None if c is None else _wanted(*c, point.schema.fields) for c in calls]
+    slot = context.planner.slots[number]
+    fields = (slot.relation.point.schema if slot.relation.point else slot.relation.schema).fields
+    wanted = [None if c is None else _wanted(*c, fields) for c in calls]
     if any(w is _UNKNOWN for w in wanted):
         return False
-    plan = plan_files(relation.table.metadata, point, None, relation.storage)
-    values = [None if w is None else _value(w, plan.tasks) for w in wanted]
-    if any(v is _UNKNOWN for v in values):
+    known = _files(slot, number, where, only_rows=all(w is None or w.field is None for w in wanted))
+    if known is None:
         return False
-    made = [_sql(v, i.bound) if w is not None else i.bound.sql for v, w, i in zip(values, wanted, items, strict=True)]
-    if None in made:
-        return False
+    variables: dict[str, object] = {}
+    made: list[str] = []
+    for item, asked in zip(items, wanted, strict=True):
+        sql = item.bound.sql if asked is None else _answer_sql(asked, item.bound, known, f"s{number}_rows", variables)
+        if sql is None:
+            return False
+        made.append(sql)
     for item, sql in zip(items, made, strict=True):
         item.bound = replace(item.bound, sql=sql)
-    slot.answered = Answered(tuple(dict.fromkeys(str(w) for w in wanted if w is not None)), plan)
+    read = {id(d) for v in variables.values() if isinstance(v, RowCount) for t in v.tasks for d in t.deletes}
+    aggregates = tuple(dict.fromkeys(str(w) for w in wanted if w is not None))
+    slot.answered = Answered(aggregates, known.plan, known.predicate, variables, len(read))
     return True
 
 
-def _only_scan(node: exp.Expr, from_sql: str, context: Context) -> Slot | None:
-    """The scan of the one table in FROM, where nothing but aggregates is asked of it."""
-    asked = {key for key, value in node.args.items() if value}
-    if not context.planner.reads or not asked <= {"expressions", "from_", "with_", "hint"}:
+def _only_scan(node: exp.Expr, from_sql: str, context: Context) -> int | None:
+    """The one scan in FROM, where nothing but aggregates of all its rows, or of those of WHERE, is asked of it."""
+    if not context.planner.reads or not only_asks(node, "where"):
         return None
-    if not context.found.aggregate or context.found.loose or context.found.partitions or len(context.scope.slots) != 1:
+    found, scope = context.found, context.scope
+    if not found.aggregate or found.loose or found.partitions or scope.outer:
         return None
-    (number,) = context.scope.slots
+    number = whole_scan(from_sql, context.planner)
+    if number is None or not scope.slots <= {number}:
+        return None
     slot = context.planner.slots[number]
-    # Nothing behind its name: no sample, no lateral view.
-    plain = re.fullmatch(re.escape(slot.mark) + r' AS ("(?:[^"]|"")*"|\w+)', from_sql) is not None
-    if not plain or slot.sampled or slot.predicates or slot.relation.suffix is not None:
+    if slot.sampled or slot.relation.suffix is not None or (slot.predicates and not node.args.get("where")):
         return None
-    return slot
+    return None if DELETED in slot.columns else number  # with it, rows that are deleted are there too
+
+
+class _Known(NamedTuple):
+    """The files of which all rows are meant, or only how many rows they have."""
+
+    plan: FilePlan
+    predicate: Predicate
+    rows: int | RowCount | None
+
+
+def _files(slot: Slot, number: int, where: Bound | None, *, only_rows: bool) -> _Known | None:
+    """The files whose rows all fulfil WHERE; None where it may be true of some rows of a file, and not of others."""
+    from bergsql.engine.table.planning import count_rows, plan_files
+    from bergsql.engine.table.predicate import AlwaysTrue
+    from bergsql.engine.table.read_point import current
+
+    relation = slot.relation
+    metadata, storage = relation.table.metadata, relation.storage
+    point = relation.point or current(metadata)
+    if where is None and only_rows:
+        counted = count_rows(metadata, point, storage)
+        if counted is not None:
+            return _Known(counted[0], AlwaysTrue(), counted[1])
+    predicates = (None, None) if where is None else _outcomes(where, number, point.schema)
+    if predicates is None:
+        return None
+    wanted, other = predicates
+    plan = plan_files(metadata, point, wanted, storage)
+    if other is not None:
+        mixed = {t.data_file.path for t in plan_files(metadata, point, other, storage).tasks}
+        if any(t.data_file.path in mixed for t in plan.tasks):
+            return None
+    rows = row_count(storage, metadata, plan.tasks) if not plan.equality_deletes else None
+    return _Known(plan, wanted or AlwaysTrue(), rows)
+
+
+def _outcomes(where: Bound, number: int, schema: Schema) -> tuple[Predicate, Predicate] | None:
+    """What holds of the scan's rows where a condition is true, and where it is not; None if nothing is known of that.
+
+    Either may hold of other rows too.
+    """
+    from bergsql.engine.plan.pushdown import is_useful, of_schema, says
+    from bergsql.engine.plan.truth import either
+    from bergsql.engine.table.predicate import AlwaysFalse, AlwaysTrue
+
+    truth = says(where)
+    never, unknown = AlwaysFalse(), AlwaysTrue()
+    other = either([truth.false, truth.unknown])
+    not_true = of_schema(never if other is None else other.get(number, unknown), schema)
+    if not is_useful(not_true):
+        return None
+    return of_schema(never if truth.true is None else truth.true.get(number, unknown), schema), not_true
 
 
 class _Wanted(NamedTuple):
@@ -101,10 +165,8 @@ def _wanted(name: str, arguments: Sequence[Bound], fields: Sequence[NestedField]
     argument = arguments[0]
     if argument.sql == "*" or (argument.is_constant and not argument.is_null):
         return _Wanted(name, None) if name == "count" else _UNKNOWN
-    origin = argument.origin
-    if origin is None or len(origin.path) > 1 or argument.sql.count(".") != 1:
-        return _UNKNOWN
-    field = next((f for f in fields if f.name == origin.column), None)
+    origin = plain_column(argument)
+    field = None if origin is None else next((f for f in fields if f.name == origin.column), None)
     if field is None or not field.type.is_primitive:
         return _UNKNOWN
     if name == "count":
@@ -112,9 +174,19 @@ def _wanted(name: str, arguments: Sequence[Bound], fields: Sequence[NestedField]
     return _Wanted(name, field, argument.type.kind) if argument.type.kind in _EXACT else _UNKNOWN
 
 
-def _value(wanted: _Wanted, tasks: Sequence[FileTask]) -> Any:
+def _answer_sql(wanted: _Wanted, of: Bound, known: _Known, name: str, variables: dict[str, object]) -> str | None:
+    """The value of an aggregate; None where manifests do not know it. What is found later is called ``name``."""
     if wanted.field is None:
-        return _rows(tasks)
+        if isinstance(known.rows, RowCount):
+            variables[name] = known.rows
+            return f"CAST(getvariable('{name}') AS BIGINT)"
+        return None if known.rows is None else _sql(known.rows, of)
+    value = _value(wanted, known.plan.tasks)
+    return None if value is _UNKNOWN else _sql(value, of)
+
+
+def _value(wanted: _Wanted, tasks: Sequence[FileTask]) -> Any:
+    assert wanted.field is not None
     if any(t.deletes for t in tasks):
         return _UNKNOWN
     files = [t.data_file for t in tasks if t.data_file.record_count]
@@ -146,21 +218,6 @@ def _outermost(wanted: _Wanted, bounds: Sequence[bytes | None]) -> Any:
     value = (min if wanted.name == "min" else max)(found, default=None)
     # A bound of zero may have lost its sign, or have got one.
     return _UNKNOWN if wanted.kind in FLOATS and (value == 0 or value != value) else value
-
-
-def _rows(tasks: Sequence[FileTask]) -> Any:
-    """How many rows there are. A deletion vector says how many it deletes; other delete files may name a row twice."""
-    count = 0
-    for task in tasks:
-        count += task.data_file.record_count
-        if len(task.deletes) > 1:
-            return _UNKNOWN
-        for delete in task.deletes:
-            file = delete.data_file
-            if file.format != "PUFFIN" or file.referenced_data_file != task.data_file.path:
-                return _UNKNOWN
-            count -= file.record_count
-    return count
 
 
 def _sql(value: Any, of: Bound) -> str | None:

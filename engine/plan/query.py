@@ -42,6 +42,8 @@ class PlannedScan(NamedTuple):
     """The aggregates that manifests answered: then no file is read."""
     state: str = ""
     """What of the table's history was asked for, where that is not its current state."""
+    of_metadata: bool = False
+    """Whether it is a metadata table: what it reads is not planned."""
 
 
 class QueryPlan(NamedTuple):
@@ -145,7 +147,7 @@ def _planned(number: int, slot: Slot, *, prunes: bool) -> PlannedScan:
     if relation.suffix is not None:
         return _planned_metadata(number, slot)
     if slot.answered is not None:
-        return _answered(relation, slot.answered)
+        return _answered(relation, slot.answered, frozenset(slot.columns))
     predicate = all_of(*slot.predicates)
     if not prunes:
         predicate = AlwaysTrue()
@@ -183,18 +185,23 @@ def _state(relation: IcebergRelation) -> str:
     return relation.reference or ""
 
 
-def _answered(relation: IcebergRelation, answered: Answered) -> PlannedScan:
+def _answered(relation: IcebergRelation, answered: Answered, columns: frozenset[str]) -> PlannedScan:
     """A scan that need not be made."""
     from dataclasses import replace
 
-    from bergsql.engine.table.predicate import AlwaysTrue
-    from bergsql.engine.table.scan import TableScan
+    from bergsql.engine.table.scan import empty_scan
 
-    read = answered.plan
-    plan = replace(read, tasks=(), files_kept=0, bytes_kept=0, delete_files=0)
-    scan = TableScan("", {}, plan, relation.table.metadata.schema, ())
-    name, state = ".".join(relation.parts), _state(relation)
-    return PlannedScan(name, (), AlwaysTrue(), scan, _snapshot_id(relation), answered.aggregates, state)
+    plan = replace(answered.plan, tasks=(), files_kept=0, bytes_kept=0, delete_files=answered.delete_files)
+    scan = empty_scan(relation.schema, columns, plan, dict(answered.variables))
+    return PlannedScan(
+        ".".join(relation.parts),
+        (),
+        answered.predicate,
+        scan,
+        _snapshot_id(relation),
+        answered.aggregates,
+        _state(relation),
+    )
 
 
 def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
@@ -215,6 +222,7 @@ def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
         scan,
         _snapshot_id(relation),
         state=_state(relation),
+        of_metadata=True,
     )
 
 

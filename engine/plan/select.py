@@ -82,7 +82,7 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     clauses: list[str] = []
     if from_sql:
         clauses.append(f"FROM {from_sql}")
-    where = node.args.get("where")
+    where, bound = node.args.get("where"), None
     if where is not None:
         from bergsql.engine.plan.pushdown import push
 
@@ -98,12 +98,12 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     if having is not None:
         context.found.aggregate = True
         inner = replace(context, clause="HAVING", windows_allowed=False)
-        bound = _condition(having.this, inner)
+        kept = _condition(having.this, inner)
         if group_sql and is_plain_group(node.args["group"]):
             from bergsql.engine.plan.pushdown import push
 
-            push(planner, scope, bound)  # what it says of a column, it says of a key
-        clauses.append(f"HAVING {bound.sql}")
+            push(planner, scope, kept)  # what it says of a column, it says of a key
+        clauses.append(f"HAVING {kept.sql}")
     qualify = node.args.get("qualify")
     if qualify is not None:
         _check_qualify(node, qualify)
@@ -117,13 +117,18 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
     if not group_sql and context.found.calls and planner.reads:
         from bergsql.engine.plan.metadata_answers import answer
 
-        if answer(node, items, from_sql, context):
+        if answer(node, items, from_sql, context, bound):
             clauses = []
     select = f"SELECT {distinct}{', '.join(_item_sql(i, n) for n, i in enumerate(items))}"
     columns = [
         OutputColumn(i.name, i.bound.type, i.bound.nullable, images=_handed_on(i.bound, node, context)) for i in items
     ]
-    return BoundQuery(" ".join([select, *clauses]) + tail, columns, scope.outer)
+    sql = " ".join([select, *clauses]) + tail
+    if planner.reads and from_sql:
+        from bergsql.engine.plan.whole_scans import note_whole
+
+        note_whole(node, items, from_sql, sql, context)
+    return BoundQuery(sql, columns, scope.outer)
 
 
 def _handed_on(bound: Bound, node: exp.Expr, context: Context) -> tuple[Image, ...]:

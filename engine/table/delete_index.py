@@ -53,7 +53,7 @@ class DeleteIndex:
         for entry in entries:
             file = entry.data_file
             if not is_equality(entry):
-                path = _referenced_path(file)
+                path = referenced_path(file)
                 if path is not None:
                     by_path.setdefault(path, []).append(entry)
                 else:
@@ -151,7 +151,7 @@ def _path_bounds(file: DataFile) -> tuple[bytes | None, bytes | None]:
     return file.lower_bounds.get(DELETE_FILE_PATH_ID), file.upper_bounds.get(DELETE_FILE_PATH_ID)
 
 
-def _referenced_path(file: DataFile) -> str | None:
+def referenced_path(file: DataFile) -> str | None:
     """The one data file that a position delete file or deletion vector belongs to, when that is known."""
     if file.referenced_data_file is not None:
         return file.referenced_data_file

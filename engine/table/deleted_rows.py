@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import not_supported
 from bergsql.catalog.lru import Lru
 from bergsql.engine.duck import set_variables
-from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.deleted_positions import deleted_positions, deletes_key
 from bergsql.engine.table.file_groups import PARQUET, DeleteSql
 from bergsql.engine.table.file_streams import count_rows
-from bergsql.engine.table.puffin import read_vectors
 from bergsql.engine.table.roaring import plain_bits
 
 if TYPE_CHECKING:
@@ -27,14 +26,12 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.catalog.storage.base import Storage
-    from bergsql.engine.table.datafile import ManifestEntry
     from bergsql.engine.table.file_groups import FileGroup
     from bergsql.engine.table.planning import FileTask
 
 MOST_BRANCHES = 64
 """Of more files, the bits are joined."""
 CACHE_BYTES = 64 << 20
-_PUFFIN = "PUFFIN"
 _MOST_ROWS = (1 << 31) - 8
 """DuckDB counts bits in 32 bits with a sign."""
 
@@ -82,37 +79,17 @@ class DeletedRows:
         cursor.unregister(f"{name}_bits")
 
     def _bits(self, cursor: duckdb.DuckDBPyConnection, name: str) -> list[bytes]:
-        keys = [_key(task) for task in self.tasks]
+        keys = [deletes_key(task) for task in self.tasks]
         found = [_cache.get(key) for key in keys]
         missing = [i for i, bits in enumerate(found) if bits is None]
         if missing:
-            for i, positions in zip(missing, self._positions(cursor, name, missing), strict=True):
+            tasks = [self.tasks[i] for i in missing]
+            found_positions = deleted_positions(cursor, self.storage, self.metadata, tasks, name)
+            for i, positions in zip(missing, found_positions, strict=True):
                 bits = plain_bits(self._cut(self.tasks[i], positions))
                 _cache.put(keys[i], bits, len(bits) + 500)
                 found[i] = bits
         return [b"" if bits is None else bits for bits in found]
-
-    def _positions(self, cursor: duckdb.DuckDBPyConnection, name: str, wanted: Sequence[int]) -> list[BitMap]:
-        from pyroaring import BitMap
-
-        applied = [_applied(self.tasks[i]) for i in wanted]
-        found = [BitMap() for _ in wanted]
-        vectors = [(n, d[0]) for n, d in enumerate(applied) if d[0].data_file.format == _PUFFIN]
-        for (n, _), positions in zip(vectors, read_vectors(self.storage, [e for _, e in vectors]), strict=True):
-            found[n] = positions
-        files = {d.data_file.path: d for deletes in applied for d in deletes if d.data_file.format != _PUFFIN}
-        if files:
-            from bergsql.engine.table.position_deletes import read_position_deletes
-
-            numbers = {path: i for i, path in enumerate(files)}
-            paths = {self.tasks[i].data_file.path: n for n, i in enumerate(wanted)}
-            read = read_position_deletes(cursor, self.storage, self.metadata, list(files.values()), paths, name)
-            for n, deletes in enumerate(applied):
-                for d in deletes:
-                    key = (numbers.get(d.data_file.path, -1), n)
-                    if key in read:
-                        found[n] |= read[key]
-        return found
 
     def _cut(self, task: FileTask, positions: BitMap) -> BitMap:
         """The positions without those behind the file's last row, of which no bits are to be made."""
@@ -181,20 +158,3 @@ class PositionDeletes:
         return group.rows(
             name, fields, names=names, index=index, position=position, deletes=test, keep_deleted=keep_deleted
         )
-
-
-def _applied(task: FileTask) -> list[ManifestEntry]:
-    """What deletes rows of a file by place: its deletion vector, beside which position delete files do not count."""
-    deletes = [d for d in task.deletes if d.data_file.content == FileContent.POSITION_DELETES]
-    vectors = [d for d in deletes if d.data_file.format == _PUFFIN]
-    if len(vectors) > 1:
-        message = f"Data file {task.data_file.path} has {len(vectors)} deletion vectors, but may have only one."
-        raise BergError(ErrorCode.CORRUPT, message)
-    return vectors or deletes
-
-
-def _key(task: FileTask) -> tuple[object, ...]:
-    parts: list[object] = [task.data_file.path, task.data_file.file_size]
-    for d in (e.data_file for e in _applied(task)):
-        parts += (d.path, d.file_size, d.content_offset, d.record_count)
-    return tuple(parts)

@@ -13,7 +13,7 @@ from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.types import LongType, NestedField, StringType
 from bergsql.engine.duck import set_variables
 from bergsql.engine.table.datafile import FileContent
-from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID
+from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID, referenced_path
 from bergsql.engine.table.file_groups import FILE_INDEX, FileGroup, Grouping, column_name
 from bergsql.engine.table.parquet_schema import read_columns
 from bergsql.engine.table.planning import FileTask
@@ -44,26 +44,32 @@ def read_position_deletes(
 ) -> dict[tuple[int, int], BitMap]:
     """The positions below 2³² that each of ``entries`` deletes of each of ``paths``, by the numbers of both.
 
-    A data file's path is compared as text. The query's own names begin with ``name``.
+    A data file's path is compared as text; of a delete file that the manifest says to be of one of them, not at all.
+    The query's own names begin with ``name``.
     """
     import pyarrow as pa
 
-    tasks = [FileTask(replace(e.data_file, content=FileContent.DATA, partition=()), 0) for e in entries]
-    numbers = {e.data_file.path: i for i, e in enumerate(entries)}
     # Neither the table's name mapping nor its partitions say anything of delete files.
     grouping = Grouping(replace(metadata, properties={}, specs=()), storage, _SCHEMA.fields, _SCHEMA)
     found: dict[tuple[int, int], BitMap] = {}
+    numbers = {e.data_file.path: i for i, e in enumerate(entries)}
+    only = [paths.get(referenced_path(e.data_file) or "") for e in entries]
     wanted = pa.table({"path": pa.array(paths, pa.string()), "number": pa.array(paths.values(), pa.int64())})
     with _named(cursor, f"{name}_wanted", wanted) as known:
-        for group in grouping.groups(tasks):
-            own = [numbers[task.data_file.path] for task in group.tasks]
-            for i in own:
-                _check_columns(storage, group, entries[i])
-            with _named(cursor, f"{name}_deletes", group.source(storage, _SCHEMA.fields)) as source:
-                rows = cursor.sql(_query(group, source, known)).to_arrow_table()
-            for entry, file, positions in _runs(rows):
-                key = (own[entry], file)
-                found[key] = found[key] | positions if key in found else positions
+        for of_one in (True, False):
+            those = [e for e, file in zip(entries, only, strict=True) if (file is not None) == of_one]
+            tasks = [FileTask(replace(e.data_file, content=FileContent.DATA, partition=()), 0) for e in those]
+            for group in grouping.groups(tasks):
+                own = [numbers[task.data_file.path] for task in group.tasks]
+                for i in own:
+                    _check_columns(storage, group, entries[i])
+                fields = (POS,) if of_one else _SCHEMA.fields
+                with _named(cursor, f"{name}_deletes", group.source(storage, fields)) as source:
+                    rows = cursor.sql(_query(group, source, None if of_one else known)).to_arrow_table()
+                for entry, file, positions in _runs(rows):
+                    number = own[entry]
+                    key = (number, file if (one := only[number]) is None else one)
+                    found[key] = found[key] | positions if key in found else positions
     return found
 
 
@@ -80,12 +86,15 @@ def _named(cursor: duckdb.DuckDBPyConnection, name: str, value: object) -> Itera
             cursor.unregister(name)
 
 
-def _query(group: FileGroup, source: str, known: str) -> str:
+def _query(group: FileGroup, source: str, known: str | None) -> str:
+    """The positions of the files in the table ``known``; None: those of delete files that are of one file each."""
     path, pos = column_name(FILE_PATH), column_name(POS)
+    fields = (POS,) if known is None else _SCHEMA.fields
+    join = "" if known is None else f" JOIN temp.main.{known} AS w ON w.path = d.{path}"
+    file = "CAST(0 AS BIGINT)" if known is None else "w.number"
     return (
-        f"SELECT d.{FILE_INDEX} AS entry, w.number AS file, CAST(d.{pos} AS UINTEGER) AS pos"
-        f" FROM ({group.rows(source, _SCHEMA.fields, index=True)}) AS d"
-        f" JOIN temp.main.{known} AS w ON w.path = d.{path}"
+        f"SELECT d.{FILE_INDEX} AS entry, {file} AS file, CAST(d.{pos} AS UINTEGER) AS pos"
+        f" FROM ({group.rows(source, fields, index=True)}) AS d{join}"
         f" WHERE d.{pos} BETWEEN 0 AND {_MOST_POSITIONS - 1}"
     )
 
@@ -120,8 +129,10 @@ def _runs(rows: pa.Table) -> Iterator[tuple[int, int, BitMap]]:
     for chunk in encoded:
         positions = rows["pos"].slice(at, len(chunk)).combine_chunks()
         begin = positions.offset
-        plain = memoryview(positions.buffers()[1]).cast("I")
+        plain = memoryview(positions.buffers()[1])
         for end, key in zip(chunk.run_ends.to_pylist(), chunk.values.to_pylist(), strict=True):
-            yield *divmod(key, many), BitMap(array("I", plain[begin : positions.offset + end]))
+            values = array("I")
+            values.frombytes(plain[4 * begin : 4 * (positions.offset + end)])
+            yield *divmod(key, many), BitMap(values)
             begin = positions.offset + end
         at += len(chunk)

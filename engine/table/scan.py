@@ -81,6 +81,12 @@ def build_scan(
     return TableScan(sql, variables, plan, schema, (*fields, *places))
 
 
+def empty_scan(schema: Schema, columns: frozenset[str], plan: FilePlan, variables: dict[str, object]) -> TableScan:
+    """A scan whose rows nobody reads: without any, with ``columns`` of the table."""
+    fields = tuple(f for f in schema.fields if f.name in columns) or schema.fields[:1]
+    return TableScan(_empty(fields, scanned_names(schema)), variables, plan, schema, fields)
+
+
 def _chosen(
     schema: Schema, columns: frozenset[str] | None, metadata: TableMetadata
 ) -> tuple[tuple[NestedField, ...], tuple[NestedField, ...]]:

@@ -1,0 +1,71 @@
+"""Which rows of data files are deleted by their place: by a deletion vector, or by position delete files together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.table.datafile import FileContent
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyroaring import BitMap
+
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.datafile import ManifestEntry
+    from bergsql.engine.table.planning import FileTask
+
+PUFFIN = "PUFFIN"
+
+
+def deleted_positions(
+    cursor: duckdb.DuckDBPyConnection, storage: Storage, metadata: TableMetadata, tasks: Sequence[FileTask], name: str
+) -> list[BitMap]:
+    """The positions below 2³² that are deleted of each of ``tasks``, which all have position deletes.
+
+    Some may lie behind the file's last row. The query's own names begin with ``name``. Raises NOT_FOUND or CORRUPT
+    naming a delete file.
+    """
+    from pyroaring import BitMap
+
+    applied = [position_deletes(task) for task in tasks]
+    found = [BitMap() for _ in tasks]
+    vectors = [(n, d[0]) for n, d in enumerate(applied) if d[0].data_file.format == PUFFIN]
+    if vectors:
+        from bergsql.engine.table.puffin import read_vectors
+
+        for (n, _), positions in zip(vectors, read_vectors(storage, [e for _, e in vectors]), strict=True):
+            found[n] = positions
+    files = {d.data_file.path: d for deletes in applied for d in deletes if d.data_file.format != PUFFIN}
+    if files:
+        from bergsql.engine.table.position_deletes import read_position_deletes
+
+        numbers = {path: i for i, path in enumerate(files)}
+        paths = {task.data_file.path: n for n, task in enumerate(tasks)}
+        read = read_position_deletes(cursor, storage, metadata, list(files.values()), paths, name)
+        for n, deletes in enumerate(applied):
+            for d in deletes:
+                key = (numbers.get(d.data_file.path, -1), n)
+                if key in read:
+                    found[n] |= read[key]
+    return found
+
+
+def position_deletes(task: FileTask) -> list[ManifestEntry]:
+    """What deletes rows of a file by place: its deletion vector, beside which position delete files do not count."""
+    deletes = [d for d in task.deletes if d.data_file.content == FileContent.POSITION_DELETES]
+    vectors = [d for d in deletes if d.data_file.format == PUFFIN]
+    if len(vectors) > 1:
+        message = f"Data file {task.data_file.path} has {len(vectors)} deletion vectors, but may have only one."
+        raise BergError(ErrorCode.CORRUPT, message)
+    return vectors or deletes
+
+
+def deletes_key(task: FileTask) -> tuple[object, ...]:
+    """What is equal where the same rows of the same file are deleted: none of these files ever changes."""
+    parts: list[object] = [task.data_file.path, task.data_file.file_size]
+    for d in (e.data_file for e in position_deletes(task)):
+        parts += (d.path, d.file_size, d.content_offset, d.record_count)
+    return tuple(parts)
