@@ -1,9 +1,9 @@
 """The tour's statements on metadata and on old states, each on the state that the tour had: Spark makes it here too.
 
-Compared are all queries of the tour from the table ``my_tb1`` on: its metadata tables [123–126, 130], what pyspark read
-as of a snapshot and of a time [127, 135, 136], here in SQL, its rows and history after each rollback [133–148], time
+Compared are all queries of the tour of some of its tables: ``my_tab``, whose partitions evolve, and its SHOW CREATE TABLE
+[107–122]; the metadata tables of ``my_tb1`` [123–126, 130], what pyspark read as of a snapshot and of a time [127, 135, 136], here in SQL, its rows and history after each rollback [133–148], time
 travel [149, 150], the metadata of compacted and expired tables [154–164], and of changed rows [176–222]. The statements
-before it, [13–122], are compared in tests/scenarios/test_spark_tour.py, on tables that bergsql wrote.
+[13–121] are compared in tests/scenarios/test_spark_tour.py, on tables that bergsql wrote.
 
 What stays owed: CALL [131–161], MERGE [175, 179], DELETE and UPDATE [214–221] themselves, which Spark runs here.
 """
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.interop
 
 TOUR: dict[str, object] = json.loads(shared("oracle", "spark", "tour_oracle.json").read_text(encoding="utf-8"))
 STATEMENTS: dict[int, Recorded] = {s["n"]: s for s in TOUR["statements"]}  # type: ignore[attr-defined]
-TABLES = ("my_tb1", "my_test", "t_a", "t_b", "t_del", "t_upd", "partition_tbl")
+TABLES = ("my_tab", "my_tb1", "my_test", "t_a", "t_b", "t_del", "t_upd", "partition_tbl")
+QUERIES = ("select ", "show ")
 OF_THEM = re.compile(rf"\b(?:hadoop_prod\.)?default\.(?:{'|'.join(TABLES)})\b")
 FIRST, SECOND = (str(TOUR["ids"][name]) for name in ("S1", "S2"))  # type: ignore[index]
 INSERTS = (78, 128)
@@ -65,7 +66,7 @@ def answers(both: Both) -> Iterator[tuple[Replay, dict[int, list[list[object]] |
             found[n] = replay.read(IN_SQL[n])
         elif "rows" not in told or not OF_THEM.search(told["sql"]):
             continue
-        elif told["sql"].startswith("select "):
+        elif told["sql"].startswith(QUERIES):
             found[n] = replay.read(told["sql"])
         else:
             replay.seed(told["sql"])
@@ -78,7 +79,7 @@ def answers(both: Both) -> Iterator[tuple[Replay, dict[int, list[list[object]] |
 READ = [
     n
     for n, told in STATEMENTS.items()
-    if n in IN_SQL or ("rows" in told and told["sql"].startswith("select ") and OF_THEM.search(told["sql"]))
+    if n in IN_SQL or ("rows" in told and told["sql"].startswith(QUERIES) and OF_THEM.search(told["sql"]))
 ]
 
 
