@@ -168,9 +168,10 @@ def _written(sql: str, source: DataType, context: Context) -> str | None:
 
 
 def variant_text(x: str) -> str:
-    """A variant as text: a text is itself, all else is JSON."""
+    """A variant as text: a text is itself, its own null is NULL, all else is JSON."""
     json = f"CAST(CAST({x} AS JSON) AS VARCHAR)"
-    return f"CASE WHEN variant_typeof({x}) = 'VARCHAR' THEN CAST({x} AS VARCHAR) ELSE {json} END"
+    kind = f"variant_typeof({x})"
+    return f"CASE {kind} WHEN 'VARCHAR' THEN CAST({x} AS VARCHAR) WHEN 'VARIANT_NULL' THEN NULL ELSE {json} END"
 
 
 def _item(sql: str, type_: DataType, context: Context) -> str:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.metadata.transforms import TransformKind
-from bergsql.catalog.metadata.types import StructType, walk
+from bergsql.catalog.metadata.types import StructType, VariantType, walk
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
 from bergsql.engine.table.file_streams import PARQUET_BY_ARROW, FileStream, stream_columns, stream_name
-from bergsql.engine.table.parquet_schema import Node, read_columns
+from bergsql.engine.table.parquet_schema import SHREDDED, Node, read_columns
 from bergsql.engine.table.projection import constant_sql, default_sql, default_text, duckdb_type, value_sql
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ class Grouping:
             ]
             for spec in metadata.specs
         }
+        self._variants = any(isinstance(f.type, VariantType) for f in walk(tuple(fields)))
         self._failing: dict[int, tuple[Sequence[Node], bool]] = {}
         self._look_at_all = any(map(must_be_looked_at, fields))
         self._fitting: dict[int, tuple[Sequence[Node], bool]] = {}
@@ -271,7 +272,7 @@ class Grouping:
         if file.format != PARQUET:
             return file.format, stream_columns(self._storage, file.format, file.path, file.file_size)
         columns = read_columns(self._storage, file.path, file.file_size)
-        if not self._fails(columns):
+        if not (self._fails(columns) or (self._variants and self._may_hold_null_variants(file, columns))):
             return PARQUET, columns
         return PARQUET_BY_ARROW, stream_columns(self._storage, PARQUET_BY_ARROW, file.path, file.file_size)
 
@@ -299,6 +300,18 @@ class Grouping:
         if known is None:
             known = self._failing[id(columns)] = (columns, any(c.fails_duckdb() for c in columns))
         return known[1]
+
+    def _may_hold_null_variants(self, file: DataFile, columns: Sequence[Node]) -> bool:
+        """Whether a variant of the file may be its own null, which DuckDB's reader takes for NULL.
+
+        Only where it is not shredded: Arrow does not put shredded ones together.
+        """
+        found = [n for column in columns for n in column.walk() if n.kind == "variant"]
+        if not found or any(n.details == SHREDDED for n in found):
+            return False
+        from bergsql.engine.table.arrow_parquet import may_hold_null_variants
+
+        return may_hold_null_variants(self._storage, file.path, file.file_size)
 
     def _fits(self, columns: Sequence[Node]) -> bool:
         """Whether DuckDB, given the field ids of the columns, reads what the table means; asked once a schema."""

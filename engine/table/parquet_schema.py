@@ -5,6 +5,7 @@ Apache Parquet's ``parquet.thrift`` (FileMetaData, SchemaElement) in Thrift's co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ TYPE, TYPE_LENGTH, REPETITION, NAME, NUM_CHILDREN, CONVERTED, SCALE, PRECISION, 
 TWO_LEVELS, UNWRAPPED = "two levels", "unwrapped"
 """Details of a list where what repeats is, or has the id of, the element. DuckDB does not find such by field id; of
 structs with one field it takes that field for the element: those are unwrapped."""
+
+SHREDDED = "shredded"
+"""Details of a variant of more parts than metadata and value."""
 
 MAP_KEY_VALUE = "map_key_value"
 """Details of a map whose outer group has this annotation. DuckDB reads no file that holds such."""
@@ -65,9 +69,15 @@ class Node:
         """Whether it or a part of it has a field id."""
         return self.field_id is not None or any(c.has_ids() for c in self.children)
 
+    def walk(self) -> Iterator[Node]:
+        """Itself and all its parts."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
     def fails_duckdb(self) -> bool:
         """Whether DuckDB reads nothing of a file with it."""
-        return self.details == MAP_KEY_VALUE or any(c.fails_duckdb() for c in self.children)
+        return any(node.details == MAP_KEY_VALUE for node in self.walk())
 
 
 # By path and size: data files are immutable. Files of one table mostly have one schema, which is kept once, and told
@@ -181,7 +191,7 @@ def _node(elements: list[dict[int, Any]], at: int) -> tuple[Node, int]:
         annotated = bool(logical) or CONVERTED in element
         return Node(name, number, "primitive", (), element.get(TYPE), annotated, str(said) if said else "", utc), at
     if _LOGICAL_VARIANT in logical:
-        return Node(name, number, "variant"), at
+        return Node(name, number, "variant", details=SHREDDED if len(parts) > 2 else ""), at
     if len(parts) == 1 and repeated[0]:
         inner = parts[0]
         if _LOGICAL_MAP in logical or element.get(CONVERTED) in (_CONVERTED_MAP, _CONVERTED_KEY_VALUE):

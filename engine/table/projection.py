@@ -102,8 +102,7 @@ def _variant_sql(node: Node, access: str) -> str:
     if places.keys() != {"metadata", "value"}:
         raise not_supported(f"Reading the variant '{node.name}' in parts that no annotation explains")
     metadata, value = (f"struct_extract_at({access}, {places[part]})" for part in ("metadata", "value"))
-    # A variant's own null is NULL, as it is where DuckDB itself reads variants.
-    return f"CASE WHEN {value} <> '\\x00'::BLOB THEN variant_bytes_to_variant({metadata} || {value}) END"
+    return f"variant_bytes_to_variant({metadata} || {value})"
 
 
 def _primitive_sql(kind: IcebergType, node: Node, access: str) -> str:

@@ -16,7 +16,7 @@ from tests.support.berg import Berg
 from tests.support.foreign import numbered
 from tests.support.parquet_edit import VARIANT, annotate
 from tests.support.tables import Tables
-from tests.unit.test_table_read_types import NUMBER, OBJECT, PARTS, POINT, WORD
+from tests.unit.test_table_read_types import NOTHING, NUMBER, OBJECT, PARTS, POINT, WORD
 
 COLUMNS = {
     "id": "long",
@@ -51,11 +51,12 @@ def berg(tmp_path: Path) -> Berg:
         (2, WORD, *(None,) * 4),
         (3, NUMBER, *(None,) * 4),
         (4, *(None,) * 5),
+        (5, NOTHING, *(None,) * 4),
     ]
     arrays = [pa.array([row[i] for row in rows], c.type) for i, c in enumerate(columns)]
     pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(columns)), path)
     annotate(path, "v", VARIANT)
-    tables.commit(table, Append((DataFile(str(path), 4, path.stat().st_size),)))
+    tables.commit(table, Append((DataFile(str(path), 5, path.stat().st_size),)))
     return Berg(tmp_path / "home", warehouse)
 
 
@@ -84,6 +85,7 @@ def test_what_is_shown(berg: Berg) -> None:
         '2,"""txt""",,,,,',
         "3,1.50,,,,,",
         "4,,,,,,",
+        "5,null,,,,,",
     ]
     lines = asked(berg, "SELECT v, g, u, ns FROM t ORDER BY id", "--format", "jsonl").splitlines()
     assert json.loads(lines[0]) == {
@@ -92,7 +94,7 @@ def test_what_is_shown(berg: Berg) -> None:
         "u": None,
         "ns": "2024-02-29 12:34:56.123456789",
     }
-    assert [json.loads(line)["v"] for line in lines[1:]] == ["txt", 1.5, None]
+    assert [json.loads(line)["v"] for line in lines[1:]] == ["txt", 1.5, None, None]
     for flavour in ("flink", "spark"):
         table = asked(berg, "SELECT v, g FROM t WHERE id = 1", "--dialect", flavour)
         assert '| {"a":1,"b":["x",null]} | POINT (1 -2.5) |' in table
@@ -100,15 +102,17 @@ def test_what_is_shown(berg: Berg) -> None:
 
 def test_what_can_be_asked(berg: Berg) -> None:
     query = "SELECT id FROM t WHERE v IS NOT NULL AND g IS NULL ORDER BY id"
-    assert asked(berg, query, "--format", "csv").splitlines() == ["id", "2", "3"]
+    assert asked(berg, query, "--format", "csv").splitlines() == ["id", "2", "3", "5"]
     query = "SELECT CAST(v AS STRING) AS v, COUNT(*) AS n FROM t WHERE id < 4 GROUP BY CAST(v AS STRING) ORDER BY v"
     expected = ["v,n", "1.50,1", "txt,1", '"{""a"":1,""b"":[""x"",null]}",1']
     assert asked(berg, query, "--format", "csv").splitlines() == expected
     query = "SELECT COALESCE(v, v) AS v, COUNT(g) OVER () AS n, ARRAY[gg] AS a FROM t WHERE id = 1"
     assert "1,[POINT (1 -2.5)]" in asked(berg, query, "--format", "csv")
-    assert asked(berg, "SELECT u, COUNT(*) AS n FROM t GROUP BY u", "--format", "csv").splitlines() == ["u,n", ",4"]
+    assert asked(berg, "SELECT u, COUNT(*) AS n FROM t GROUP BY u", "--format", "csv").splitlines() == ["u,n", ",5"]
     query = "SELECT v FROM t UNION ALL SELECT v FROM t"
-    assert len(asked(berg, query, "--format", "csv").splitlines()) == 9
+    assert len(asked(berg, query, "--format", "csv").splitlines()) == 11
+    query = "SELECT COUNT(v) AS n, COUNT(CAST(v AS STRING)) AS m FROM t"
+    assert asked(berg, query, "--format", "csv").splitlines() == ["n,m", "4,3"]
 
 
 REFUSED = [
@@ -176,7 +180,7 @@ def test_bytes_that_are_no_geometry(berg: Berg) -> None:
     message = refused(berg, "SELECT g FROM t")
     assert "Traceback" not in message
     assert "INTERNAL" not in message
-    assert asked(berg, "SELECT COUNT(id) AS n FROM t", "--format", "csv").splitlines() == ["n", "4"]
+    assert asked(berg, "SELECT COUNT(id) AS n FROM t", "--format", "csv").splitlines() == ["n", "5"]
 
 
 def test_unknown_becomes_a_type(berg: Berg) -> None:
