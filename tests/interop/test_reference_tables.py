@@ -21,8 +21,6 @@ from tests.support.reference_tables import CATALOG, description, descriptions, l
 
 Rows = list[list[Any]]
 
-OWED = "v3_deletion_vectors.position_deletes"
-"""The one statement that is refused so far: the metadata table position_deletes of deletion vectors."""
 DEFINITIONS = re.compile(r"(describe|show) ")
 """How definitions are shown is compared by the tests of those statements: Spark's text is not ours to the letter."""
 
@@ -122,8 +120,6 @@ def comparable(asked: Asked, rows: Rows) -> list[str]:
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_rows_are_the_engines(name: str, answers: dict[str, Answer]) -> None:
     for a in ASKED[name]:
-        if a.sql.endswith(OWED):
-            continue
         rows = [list(row.values()) for row in answers[a.sql].json_rows()]
         assert comparable(a, rows) == comparable(a, a.rows), a.sql
 
