@@ -111,13 +111,17 @@ def _create_spark(name: TableName, metadata: TableMetadata) -> str:
     return out + "TBLPROPERTIES (\n" + option_text(properties, spark_text) + ")\n"
 
 
+_ELSEWHERE = ("comment", "owner")
+"""Properties that Spark shows in places of their own: the comment in CREATE TABLE, both in DESCRIBE EXTENDED."""
+
+
 def shown_properties(metadata: TableMetadata) -> dict[str, str]:
     """A table's properties and what Spark lists with them."""
     file_format = metadata.properties.get("write.format.default", "parquet")
     snapshot = metadata.current_snapshot_id
     key, order = metadata.schema.identifier_names, metadata.sort_order
     return {
-        **{k: v for k, v in metadata.properties.items() if k != "comment"},  # which has a place of its own
+        **{k: v for k, v in metadata.properties.items() if k not in _ELSEWHERE},
         **({"identifier-fields": f"[{','.join(key)}]"} if key else {}),
         **({} if order.is_unsorted else {SORT_ORDER: order_text(metadata.schema, order)}),
         "current-snapshot-id": "none" if snapshot is None else str(snapshot),
