@@ -112,10 +112,19 @@ def test_spark_reads_every_type(both: Both, spark_table: str) -> None:
     assert as_multiset(both.rows(f"select * from {spark_table}")) == as_multiset(SPARK_ROWS)
 
 
-def test_we_read_every_type_of_spark(both: Both) -> None:
-    both.spark.sql(f"create table both.types.theirs ({SPARK_COLUMNS}) using iceberg")
-    both.spark.sql(f"insert into both.types.theirs values {SPARK_VALUES}")
-    assert as_multiset(both.rows("select * from both.types.theirs")) == as_multiset(SPARK_ROWS)
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_every_type_in_every_version(both: Both, version: str) -> None:
+    """Written by the one, by the other, and read by both. (Of version 3's own types Spark 3.5 knows none: variants,
+    geometries, nanoseconds and unknown columns are tested with files put together by hand.)"""
+    table = f"both.types.theirs_{version}"
+    made = f"create table {table} ({SPARK_COLUMNS}) using iceberg tblproperties ('format-version'='{version}')"
+    both.spark.sql(made)
+    both.spark.sql(f"insert into {table} values {SPARK_VALUES}")
+    assert as_multiset(both.rows(f"select * from {table}")) == as_multiset(SPARK_ROWS)
+    both.run([f"insert into {table} select * from {table}"])
+    twice = as_multiset(SPARK_ROWS + SPARK_ROWS)
+    assert as_multiset(both.spark.sql(f"select * from {table}").rows) == twice
+    assert as_multiset(both.rows(f"select * from {table}")) == twice
 
 
 def test_column_statistics_are_those_of_spark(both: Both, spark_table: str) -> None:
