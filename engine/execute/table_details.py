@@ -35,7 +35,7 @@ def extended(session: Session, name: st.Name) -> Pairs:
     found = find(session, name.parts, name.span)
     if found is not None:
         return [_BLANK, ("# Detailed Table Information", ""), *_of_definition(found)]
-    table_name, table = load(session, name, states=True)
+    _, table = load(session, name, states=True)
     pairs: Pairs = []
     if session.flavour is Flavour.SPARK:
         pairs += [_BLANK, ("# Metadata Columns", ""), *_metadata_columns(table.metadata)]
@@ -43,7 +43,7 @@ def extended(session: Session, name: st.Name) -> Pairs:
         terms = partition_terms(table.metadata.schema, table.metadata.spec, Flavour.FLINK)
         if terms:
             pairs += [_BLANK, ("# Partitioning", ""), *((f"Part {n}", term) for n, term in enumerate(terms))]
-    return [*pairs, _BLANK, ("# Detailed Table Information", ""), *_of_table(table_name, table)]
+    return [*pairs, _BLANK, ("# Detailed Table Information", ""), *_of_table(table)]
 
 
 def _metadata_columns(metadata: TableMetadata) -> Pairs:
@@ -64,10 +64,10 @@ def _metadata_columns(metadata: TableMetadata) -> Pairs:
     ]
 
 
-def _of_table(name: TableName, table: LoadedTable) -> Pairs:
+def _of_table(table: LoadedTable) -> Pairs:
     metadata = table.metadata
     properties = shown_properties(metadata)
-    pairs = [("Name", str(name)), ("Type", "MANAGED")]
+    pairs = [("Name", table.full_name), ("Type", "MANAGED")]
     comment, owner = metadata.properties.get("comment"), metadata.properties.get("owner")
     if comment:
         pairs.append(("Comment", comment))
@@ -150,7 +150,7 @@ def information(name: TableName, found: Found | None, wanted: st.PartitionFilter
         f" |-- {f.name}: {spark_name(from_iceberg(f.type))} (nullable = {str(not f.required).lower()})"
         for f in table.metadata.schema.fields
     ]
-    pairs = [*_of_table(name, table)[1:], ("Statistics", f"{size} bytes, {rows} rows"), ("Schema", "root")]
+    pairs = [*_of_table(table)[1:], ("Statistics", f"{size} bytes, {rows} rows"), ("Schema", "root")]
     return _lines(pairs) + "\n".join(schema) + "\n"
 
 
@@ -182,6 +182,8 @@ def as_json(session: Session, statement: st.Describe) -> Result:
         told |= {"type": "MANAGED", "provider": "iceberg", "location": mask_value("location", metadata.location)}
         if comment := metadata.properties.get("comment"):
             told["comment"] = comment
+        if owner := metadata.properties.get("owner"):
+            told["owner"] = owner
         told["table_properties"] = {k: mask_value(k, v) for k, v in sorted(properties.items())}
     return listing(("json_metadata",), [(json.dumps(told, ensure_ascii=False, separators=(",", ":")),)])
 
