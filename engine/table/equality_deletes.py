@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.table.delete_index import distinct, is_equality, partition_key
+from bergsql.engine.table.equality_filter import wanted_keys
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
 from bergsql.engine.table.equality_positions import Lookup, deleted_places
 from bergsql.engine.table.file_columns import NAME_MAPPING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.binding import Bound
     from bergsql.engine.table.datafile import ManifestEntry
 
 Ids = tuple[int, ...]
@@ -53,10 +55,11 @@ class EqualityDeletes:
         tasks: Iterable[FileTask],
         whole: Iterable[FileTask],
         variables: dict[str, object],
+        wanted: Bound = True,
     ) -> None:
-        """``tasks`` hold the deletes that can delete a wanted row, ``whole`` all deletes of the same data files."""
+        """``tasks`` hold the deletes that can delete a ``wanted`` row, ``whole`` all deletes of the same data files."""
         self._metadata, self._storage, self._schema = metadata, storage, schema
-        self._variables = variables
+        self._variables, self._wanted = variables, wanted
         self._unpartitioned = {s.spec_id for s in metadata.specs if s.is_unpartitioned}
         found = {_ids(d) for d in filter(is_equality, distinct(t.deletes for t in tasks))}
         self._whole = {t.data_file.path: t for t in whole} if found else {}
@@ -93,7 +96,9 @@ class EqualityDeletes:
         """Whether the variable ``<name>_dead`` gives the deleted rows of the tasks, so that no key need be read."""
         metadata = self._metadata
         whole = [self._whole[t.data_file.path] for t in tasks]
-        found = deleted_places(whole, f"{metadata.table_uuid}\0{metadata.properties.get(NAME_MAPPING, '')}")
+        found = deleted_places(
+            self._storage, whole, f"{metadata.table_uuid}\0{metadata.properties.get(NAME_MAPPING, '')}"
+        )
         if found is None:
             return False
         if found.unknown:
@@ -165,6 +170,9 @@ class EqualityDeletes:
         """The deleted key values ``v0…``, each once (in a scope ``p``), with their latest sequence number ``s``."""
         columns = {f"k{i}": k.column for i, k in enumerate(keys)}
         fields = tuple(columns.values())
+        plain = {k.leaf.field_id: (c, k.leaf) for k, c in zip(keys, columns, strict=True) if not k.nested}
+        asked = wanted_keys(self._wanted, plain)
+        where = "" if asked is None else f" WHERE {asked}"
         selects = []
         for n, group in enumerate(Grouping(self._metadata, self._storage, fields, self._schema).groups(deletes)):
             source = f"{name}_{n}"
@@ -173,7 +181,7 @@ class EqualityDeletes:
             if scope is not None:
                 items.append(f"{self._number(group.tasks, scope, f'{source}_p', 'g')} AS p")
             rows = group.rows(source, fields, names=tuple(columns), index=True)
-            selects.append(f"SELECT {', '.join(items)} FROM ({rows}) AS g")
+            selects.append(f"SELECT {', '.join(items)} FROM ({rows}) AS g{where}")
         values = [v for k, column in zip(keys, columns, strict=True) for v in k.values(column)]
         items = [f"{v} AS v{i}" for i, v in enumerate(values)] + (["p"] if scope is not None else [])
         places = ", ".join(str(i + 1) for i in range(len(items)))

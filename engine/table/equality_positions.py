@@ -6,19 +6,22 @@ scan of the same files and deletes looks the deleted rows up: a bit a row, kept 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import not_supported
 from bergsql.catalog.lru import Lru
 from bergsql.engine.duck import set_variables
 from bergsql.engine.table.delete_index import is_equality
 from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS
+from bergsql.engine.table.file_streams import count_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bergsql.catalog.storage.base import Storage
     from bergsql.engine.duck import duckdb
     from bergsql.engine.table.planning import FileTask
 
@@ -27,6 +30,8 @@ _MOST_ROWS = 50_000_000
 """Rows of a group whose deleted ones are looked up (about a second); of more they are found by joins each time."""
 _MOST_PAIRS = 50_000
 """Pairs of a data file and a delete file that are worth telling apart (about 50 ms)."""
+_MOST_BITS = 1 << 30
+"""DuckDB counts bits in 32 bits with a sign; sizes are powers of two."""
 
 _known: Lru[bytes, bytes] = Lru(CACHE_BYTES)
 _seen: Lru[bytes, bool] = Lru(100_000)
@@ -45,9 +50,8 @@ class Lookup:
 class DeletedPlaces:
     """The deleted rows of a group of tasks. A variable for :func:`set_variables`, which completes what is not known."""
 
-    def __init__(self, tasks: Sequence[FileTask], names: Sequence[bytes]) -> None:
-        self._rows = [t.data_file.record_count for t in tasks]
-        self._names = names
+    def __init__(self, storage: Storage, tasks: Sequence[FileTask], names: Sequence[bytes]) -> None:
+        self._storage, self._files, self._names = storage, [t.data_file for t in tasks], names
         self._bits = [_known.get(n) for n in names]
         self.lookups: Sequence[Lookup] = ()
 
@@ -60,32 +64,30 @@ class DeletedPlaces:
         """One row a task: FILE_INDEX, and ``bits``, of which each stands for a row and is set where it is deleted."""
         import pyarrow as pa
 
+        # Each row has a bit, however many the manifest says: the test of a bit asks for no length.
+        sizes = {i: self._size(i) for i in self.unknown}
         for lookup in self.lookups:
             set_variables(cursor, lookup.variables)
-            for place, bits in cursor.execute(self._bits_sql(lookup)).fetchall():
+            for place, bits in cursor.execute(_bits_sql(lookup, sizes)).fetchall():
                 self._bits[lookup.places[place]] = bits
         for i, found in enumerate(self._bits):
             if found is None:
-                found = self._bits[i] = bytes(_bits_for(self._rows[i]) // 8)
+                found = self._bits[i] = bytes(sizes[i] // 8)
             _known.put(self._names[i], found, len(found))
         self.lookups = ()
         indexes = pa.array(range(len(self._bits)), pa.int64())
         return pa.table({FILE_INDEX: indexes, "bits": pa.array(self._bits, pa.binary())})
 
-    def _bits_sql(self, lookup: Lookup) -> str:
-        """Files of about one size are folded alike, so that none takes many more bits than it has rows."""
-        sizes: dict[int, list[int]] = {}
-        for i, place in enumerate(lookup.places):
-            sizes.setdefault(_bits_for(self._rows[place]), []).append(i)
-        folded = [
-            f"SELECT {FILE_INDEX}, CAST(bitstring_agg({FILE_POS}, 0, {size - 1}) AS BLOB) FROM found"
-            f" WHERE {FILE_INDEX} IN ({', '.join(map(str, places))}) GROUP BY 1"
-            for size, places in sizes.items()
-        ]
-        return f"WITH found AS MATERIALIZED ({lookup.sql}) {' UNION ALL '.join(folded)}"
+    def _size(self, place: int) -> int:
+        """How many bits a file gets: the power of two, at least 8, that is not less than its rows."""
+        file = self._files[place]
+        rows = count_rows(self._storage, file)
+        if rows > _MOST_BITS:
+            raise not_supported(f"Reading data file {file.path} of {rows} rows with deletes")
+        return max(8, 1 << max(rows - 1, 0).bit_length())
 
 
-def deleted_places(tasks: Sequence[FileTask], context: str) -> DeletedPlaces | None:
+def deleted_places(storage: Storage, tasks: Sequence[FileTask], context: str) -> DeletedPlaces | None:
     """The deleted rows of ``tasks``, which hold all of their deletes; None where a join by key is the better way.
 
     ``context`` says what else the meaning of a file depends on.
@@ -93,7 +95,7 @@ def deleted_places(tasks: Sequence[FileTask], context: str) -> DeletedPlaces | N
     if sum(t.data_file.record_count for t in tasks) > _MOST_ROWS or sum(len(t.deletes) for t in tasks) > _MOST_PAIRS:
         return None
     names = [_name(t, context) for t in tasks]
-    found = DeletedPlaces(tasks, names)
+    found = DeletedPlaces(storage, tasks, names)
     new = [names[i] for i in found.unknown if _seen.get(names[i]) is None]
     for name in new:
         _seen.put(name, True)
@@ -110,9 +112,17 @@ def without_places(rows: str, variable: str, mark: bool) -> str:
     return f"SELECT d.* FROM {source} WHERE {deleted} = 0"
 
 
-def _bits_for(rows: int) -> int:
-    """The power of two, at least 8, that is not less."""
-    return max(8, 1 << max(rows - 1, 0).bit_length())
+def _bits_sql(lookup: Lookup, sizes: Mapping[int, int]) -> str:
+    """Files of about one size are folded alike, so that none takes many more bits than it has rows."""
+    alike: dict[int, list[int]] = {}
+    for i, place in enumerate(lookup.places):
+        alike.setdefault(sizes[place], []).append(i)
+    folded = [
+        f"SELECT {FILE_INDEX}, CAST(bitstring_agg({FILE_POS}, 0, {size - 1}) AS BLOB) FROM found"
+        f" WHERE {FILE_INDEX} IN ({', '.join(map(str, places))}) GROUP BY 1"
+        for size, places in alike.items()
+    ]
+    return f"WITH found AS MATERIALIZED ({lookup.sql}) {' UNION ALL '.join(folded)}"
 
 
 def _name(task: FileTask, context: str) -> bytes:

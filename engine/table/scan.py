@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.binding import Bound
     from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.read_point import ReadPoint
 
@@ -69,10 +70,11 @@ def build_scan(
     plan = plan_files(metadata, point, predicate, storage)
     _refuse(plan, table)
     whole = plan.tasks
-    plan = _less_deletes(plan, metadata, schema, predicate)
+    wanted = _wanted(plan, schema, predicate)
+    plan = _less_deletes(plan, metadata, wanted)
     variables: dict[str, object] = {}
     names = scanned_names(schema)
-    deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, whole, variables)
+    deletes = EqualityDeletes(metadata, storage, schema, plan.tasks, whole, variables, wanted)
     by_place = PositionDeletes(storage, metadata, few=predicate is not None)
     assembly = _Assembly(storage, fields, names, deletes, RowPlaces(metadata, places), by_place, variables)
     groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
@@ -109,15 +111,22 @@ def _metadata_columns(schema: Schema, columns: frozenset[str], metadata: TableMe
     return tuple(f for n, f in metadata_fields(metadata).items() if n in columns and n not in hidden)
 
 
-def _less_deletes(plan: FilePlan, metadata: TableMetadata, schema: Schema, predicate: Predicate | None) -> FilePlan:
+def _wanted(plan: FilePlan, schema: Schema, predicate: Predicate | None) -> Bound:
+    """What equality deletes need to know of the rows that are wanted."""
+    if predicate is None or not plan.equality_deletes:
+        return True
+    from bergsql.engine.table.binding import bind
+
+    return bind(predicate, schema)
+
+
+def _less_deletes(plan: FilePlan, metadata: TableMetadata, wanted: Bound) -> FilePlan:
     """The plan without the equality deletes that can delete no wanted row."""
     if not plan.equality_deletes:
         return plan
-    from bergsql.engine.table.binding import bind
     from bergsql.engine.table.equality_pruning import EqualityPruner
 
-    bound = True if predicate is None else bind(predicate, schema)
-    tasks = EqualityPruner(metadata, bound).pruned(plan.tasks)
+    tasks = EqualityPruner(metadata, wanted).pruned(plan.tasks)
     files = [d.data_file for d in distinct(t.deletes for t in tasks)]
     size = sum(f.content_size or f.file_size for f in files)
     return replace(plan, tasks=tasks, delete_files=len(files), delete_bytes=size)

@@ -35,9 +35,10 @@ from bergsql.catalog.metadata.types import (
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.duck import Duck
 from bergsql.engine.table.file_columns import NAME_MAPPING
-from bergsql.engine.table.predicate import Compare, In, Op
+from bergsql.engine.table.predicate import Compare, In, IsNan, IsNull, Not, NotNull, Op, Predicate, StartsWith, any_of
 from bergsql.engine.table.scan import build_scan
 from tests.support.equality_table import CAT, FORMATS, ID, INT, LONG, TEXT, Row, Table, V, opt, with_schemas
+from tests.support.history.random_predicate import holds
 
 
 @pytest.fixture(params=FORMATS)
@@ -505,3 +506,54 @@ def test_thousands_of_delete_files_are_one_join(tmp_path: Path) -> None:
     assert scan.sql.count("JOIN") == 1
     assert sorted(table.rows("id", "cat", where="cat = 'b'")) == [(n, "b") for n in range(199)]
     assert len(table.rows("id", "cat", where="cat = 'a'")) == 700
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_more_rows_than_the_manifest_says(file_format: str, tmp_path: Path) -> None:
+    table = Table(tmp_path, file_format=file_format)
+    table.data(1, [(n, "a", n) for n in range(300)])
+    table.data(1, [(n, "b", n) for n in range(300, 600)])
+    table.delete(2, [1], [(1,), (299,)])
+    table.files[:2] = [(n, replace(f, record_count=3)) for n, f in table.files[:2]]
+    assert len(table.rows("v")) == 598
+    assert table.rows("v", "_deleted", where="_deleted") == [(1, True), (299, True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "wanted"),
+    [
+        (LONG, [1, 2, None], [Compare("k", Op.EQ, 1), Compare("k", Op.LT, 1.5), Compare("k", Op.GE, 2**70)]),
+        (INT, [1, -5, None], [In("k", (-5, None)), Not(In("k", (1,))), Not(Compare("k", Op.LT, Decimal("0.5")))]),
+        (TEXT, ["a", "ab", None], [StartsWith("k", "a"), Compare("k", Op.GT, "a"), IsNull("k"), NotNull("k")]),
+        (DateType(), [date(2024, 1, 1), date(1960, 1, 1)], [Compare("k", Op.LE, date(1960, 1, 1))]),
+        (
+            TimestampType(),
+            [datetime(2024, 1, 1, 1, 2, 3, 4), datetime(1960, 1, 1)],
+            [Compare("k", Op.GT, datetime(2024, 1, 1)), any_of(Compare("k", Op.LT, datetime(1970, 1, 1)), IsNull("v"))],
+        ),
+        (DoubleType(), [0.0, -0.0, math.nan], [Compare("k", Op.EQ, 0), IsNan("k")]),
+    ],
+    ids=str,
+)
+def test_a_predicate_on_keys_filters_the_deleted_keys(
+    kind: IcebergType, values: list[Any], wanted: list[Predicate], tmp_path: Path
+) -> None:
+    """In one delete file, of which some keys are wanted: what is left after the filter stays the same."""
+    table = Table(tmp_path, [Schema(0, (opt(1, "k", kind), V))])
+    table.data(1, [(k, n) for n, k in enumerate(values)] + [(k, None) for k in values])
+    table.delete(2, [1], [(k,) for k in values])
+    assert table.rows() == []
+    for predicate in wanted:
+        duck, scan = Duck(), table.scan(predicate=predicate)
+        left = duck.execute(scan.sql, scan.variables).fetchall()
+        assert not [row for row in left if holds(predicate, dict(zip("kv", row, strict=True)))], predicate
+
+
+def test_a_filter_on_a_key_is_asked_of_delete_files(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.data(1, [(n, "a", n) for n in range(9)])
+    table.delete(2, [1], [(n,) for n in range(8)])
+    assert "k0 BETWEEN 3 AND 3" in table.scan(predicate=Compare("id", Op.EQ, 3)).sql
+    either = any_of(Compare("id", Op.EQ, 3), Compare("cat", Op.EQ, "a"))
+    assert "BETWEEN" not in table.scan(predicate=either).sql
+    assert table.rows("id", "cat", where="id = 3 OR cat = 'a'", predicate=either) == [(8, "a")]
