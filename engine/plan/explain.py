@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.delete_index import distinct
 from bergsql.engine.table.predicate import AlwaysTrue
 
 if TYPE_CHECKING:
@@ -102,17 +103,17 @@ def _pruned_by(files: FilePlan) -> tuple[tuple[str, int], ...]:
 
 def _delete_lines(files: FilePlan) -> list[str]:
     """The delete files that apply, and how the rows that they name are left out."""
-    applied = {id(d): d.data_file for t in files.tasks for d in t.deletes}
+    applied = [d.data_file for d in distinct(t.deletes for t in files.tasks)]
     if not applied:
         return []
-    kinds = Counter(map(_delete_kind, applied.values()))
-    size = sum(f.content_size or f.file_size for f in applied.values())
+    kinds = Counter(map(_delete_kind, applied))
+    size = sum(f.content_size or f.file_size for f in applied)
     shown = ", ".join(f"{kinds[kind]} {kind}" for kind in _HOW if kind in kinds)
-    touched = [{_delete_kind(d.data_file) for d in t.deletes} for t in files.tasks if t.deletes]
-    ways = dict.fromkeys(_HOW[kind] for kind in _HOW if any(kind in kinds_ for kinds_ in touched))
+    touched = sum(1 for t in files.tasks if t.deletes)
+    ways = dict.fromkeys(_HOW[kind] for kind in _HOW if kind in kinds)
     return [
         f"    delete files: {len(applied)}, {size_text(size)} ({shown})",
-        f"    files with deletes: {len(touched)} of {files.files_kept}, rows left out {' and '.join(ways)}",
+        f"    files with deletes: {touched} of {files.files_kept}, rows left out {' and '.join(ways)}",
     ]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from bergsql.engine.table.datafile import DataFile, FileContent, ManifestEntry
 
@@ -20,12 +21,92 @@ def is_equality(entry: ManifestEntry) -> bool:
     return entry.data_file.content == FileContent.EQUALITY_DELETES
 
 
-def distinct(deletes: Iterable[Sequence[ManifestEntry]]) -> list[ManifestEntry]:
+Deletes = Sequence[ManifestEntry]
+"""The delete files that apply to a data file: position deletes first."""
+
+
+class Applied(Sequence[ManifestEntry]):
+    """Position deletes of one data file, and the ends of sequences of equality deletes that many data files share.
+
+    So what thousands of data files hold grows with their number alone, not with that of the equality deletes as well.
+    """
+
+    __slots__ = ("ends", "own")
+
+    def __init__(self, own: Deletes, ends: tuple[tuple[Deletes, int], ...]) -> None:
+        """Each end is a shared sequence and where in it the deletes of this data file begin; none is empty."""
+        self.own, self.ends = own, ends
+
+    def __len__(self) -> int:
+        return len(self.own) + sum(len(shared) - start for shared, start in self.ends)
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        yield from self.own
+        for shared, start in self.ends:
+            yield from map(shared.__getitem__, range(start, len(shared)))
+
+    @overload
+    def __getitem__(self, index: int) -> ManifestEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Deletes: ...
+    def __getitem__(self, index: int | slice) -> ManifestEntry | Deletes:
+        return tuple(self)[index]
+
+
+def distinct(deletes: Iterable[Deletes]) -> list[ManifestEntry]:
     """The delete files that apply to some of many data files, each once."""
     found: dict[int, ManifestEntry] = {}
+    ends: dict[int, tuple[Deletes, int]] = {}
     for applying in deletes:
-        found.update(zip(map(id, applying), applying, strict=True))
+        own = applying
+        if isinstance(applying, Applied):
+            own = applying.own
+            for end in applying.ends:
+                known = ends.get(id(end[0]))
+                if known is None or end[1] < known[1]:
+                    ends[id(end[0])] = end
+        found.update(zip(map(id, own), own, strict=True))
+    for shared, start in ends.values():
+        found.update((id(d), d) for d in shared[start:])
     return list(found.values())
+
+
+def kinds(deletes: Deletes) -> frozenset[int]:
+    """What kinds of delete files there are among those of a data file."""
+    if isinstance(deletes, Applied):
+        return frozenset(d.data_file.content for d in deletes.own) | {FileContent.EQUALITY_DELETES}
+    return frozenset(d.data_file.content for d in deletes)
+
+
+def positional(deletes: Deletes) -> Deletes:
+    """The position deletes and deletion vectors among those of a data file."""
+    own = deletes.own if isinstance(deletes, Applied) else deletes
+    return [d for d in own if d.data_file.content == FileContent.POSITION_DELETES]
+
+
+class Thinning:
+    """Leaves equality deletes out of what applies to data files; what these share, they share after it too."""
+
+    def __init__(self, unwanted: Callable[[ManifestEntry], bool]) -> None:
+        self._unwanted = unwanted
+        self._thinned: dict[int, tuple[Deletes, list[int], Deletes]] = {}
+
+    def __call__(self, deletes: Deletes) -> Deletes:
+        if not isinstance(deletes, Applied):
+            return self._kept(deletes)
+        ends = tuple((shared, start) for shared, start in map(self._end, deletes.ends) if start < len(shared))
+        return Applied(deletes.own, ends) if ends else deletes.own
+
+    def _kept(self, deletes: Deletes) -> Deletes:
+        return tuple(d for d in deletes if not is_equality(d) or not self._unwanted(d))
+
+    def _end(self, end: tuple[Deletes, int]) -> tuple[Deletes, int]:
+        shared, start = end
+        known = self._thinned.get(id(shared))
+        if known is None:
+            left = [0, *accumulate(not self._unwanted(d) for d in shared)]
+            known = self._thinned[id(shared)] = (self._kept(shared), left, shared)
+        return known[0], known[1][start]
 
 
 def partition_key(spec_id: int, partition: tuple[object, ...]) -> tuple[int, tuple[object, ...]]:
@@ -33,9 +114,6 @@ def partition_key(spec_id: int, partition: tuple[object, ...]) -> tuple[int, tup
     if not any(isinstance(v, float) for v in partition):
         return spec_id, partition
     return spec_id, tuple(repr(v) if isinstance(v, float) else v for v in partition)
-
-
-Deletes = tuple[ManifestEntry, ...]
 
 
 class DeleteIndex:
@@ -65,7 +143,7 @@ class DeleteIndex:
         self._by_path = by_path
         self._ranged = {scope: _Ranged(found) for scope, found in ranged.items()}
         self._equality = {scope: _Equality(found) for scope, found in equality.items()}
-        self._everywhere = _Equality(everywhere)
+        self._everywhere = _Equality(everywhere) if everywhere else None
         self._any = bool(by_path or ranged or equality or everywhere)
 
     def for_file(self, entry: ManifestEntry) -> Deletes:
@@ -74,7 +152,7 @@ class DeleteIndex:
             return ()
         file, number = entry.data_file, entry.sequence_number or 0
         scope = partition_key(file.spec_id, file.partition)
-        found: Deletes = ()
+        found: tuple[ManifestEntry, ...] = ()
         named = self._by_path.get(file.path)
         if named is not None:
             # Position deletes reach also the files of their own commit.
@@ -82,28 +160,25 @@ class DeleteIndex:
         ranged = self._ranged.get(scope)
         if ranged is not None:
             found += tuple(d for d in ranged.naming(file.path.encode()) if (d.sequence_number or 0) >= number)
+        ends = [self._everywhere.after(number)] if self._everywhere is not None else []
         equality = self._equality.get(scope)
-        for deletes in (self._everywhere,) if equality is None else (equality, self._everywhere):
-            later = deletes.after(number)
-            found = found + later if found and later else found or later
-        return found
+        if equality is not None:
+            ends.insert(0, equality.after(number))
+        known = tuple(end for end in ends if end is not None)
+        return Applied(found, known) if known else found
 
 
 class _Equality:
-    """Equality deletes of one scope. Data files of one sequence number share what applies to them."""
+    """Equality deletes of one scope, which data files share."""
 
     def __init__(self, entries: Sequence[ManifestEntry]) -> None:
-        self._entries = sorted(entries, key=_number)
+        self._entries = tuple(sorted(entries, key=_number))
         self._numbers = [_number(e) for e in self._entries]
-        self._later: dict[int, Deletes] = {}
 
-    def after(self, sequence_number: int) -> Deletes:
-        """Those that reach a data file: they reach older files only."""
+    def after(self, sequence_number: int) -> tuple[Deletes, int] | None:
+        """Those that reach a data file: they reach older files only. None if there are none."""
         start = bisect_right(self._numbers, sequence_number)
-        found = self._later.get(start)
-        if found is None:
-            found = self._later[start] = tuple(self._entries[start:])
-        return found
+        return (self._entries, start) if start < len(self._entries) else None
 
 
 class _Range(NamedTuple):

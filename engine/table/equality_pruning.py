@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.table.binding import Bound, Term
 from bergsql.engine.table.datafile import DataFile
-from bergsql.engine.table.delete_index import distinct, is_equality
+from bergsql.engine.table.delete_index import Thinning, distinct, is_equality
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
 from bergsql.engine.table.facets import Facet, possible
 from bergsql.engine.table.file_facets import Span, column_facets, span
@@ -26,6 +26,8 @@ _TRIES = 20_000
 """Pairs of files that are compared even if none can be told apart (about 20 ms)."""
 _REWARD = 20
 """How many more pairs are compared for each that could be told apart."""
+_MOST_KEPT = 2_000_000
+"""So many deletes may tasks hold of their own, not as a part of what they share (16 MB)."""
 
 
 class EqualityPruner:
@@ -35,26 +37,30 @@ class EqualityPruner:
         self._metadata = metadata
         self._bound = bound
         self._keys: dict[tuple[int, ...], tuple[KeyColumn, ...]] = {}
-        self._unwanted: set[str] = set()
         self._spans: dict[tuple[str, tuple[int, ...]], tuple[Span, ...]] = {}
         self._tries = _TRIES
+        self._left = _MOST_KEPT
 
     def pruned(self, tasks: Iterable[FileTask]) -> tuple[FileTask, ...]:
         """The tasks without the equality deletes that can delete no wanted row of theirs."""
         tasks = tuple(tasks)
         deletes = filter(is_equality, distinct(t.deletes for t in tasks))
-        self._unwanted = {d.data_file.path for d in deletes if not self._is_wanted(d.data_file)}
+        unwanted = {id(d) for d in deletes if not self._is_wanted(d.data_file)}
+        if unwanted:
+            thinned = Thinning(lambda d: id(d) in unwanted)
+            tasks = tuple(replace(t, deletes=thinned(t.deletes)) if t.deletes else t for t in tasks)
         return tuple(map(self._pruned, tasks))
 
     def _pruned(self, task: FileTask) -> FileTask:
-        if self._tries <= 0 and not self._unwanted:
+        if self._tries <= 0 or self._left <= 0:
             return task
         kept = tuple(d for d in task.deletes if not is_equality(d) or self._may_delete(d.data_file, task.data_file))
-        return task if len(kept) == len(task.deletes) else replace(task, deletes=kept)
+        if len(kept) == len(task.deletes):
+            return task
+        self._left -= len(kept)
+        return replace(task, deletes=kept)
 
     def _may_delete(self, delete: DataFile, data: DataFile) -> bool:
-        if delete.path in self._unwanted:
-            return False
         if self._tries <= 0:
             return True
         ids = delete.equality_ids or ()

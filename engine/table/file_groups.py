@@ -17,6 +17,7 @@ from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import StructType, VariantType, walk
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.delete_index import kinds
 from bergsql.engine.table.file_columns import fits_by_name, identify, must_be_looked_at, name_mapping
 from bergsql.engine.table.file_streams import PARQUET_BY_ARROW, FileStream, stream_columns, stream_name
 from bergsql.engine.table.parquet_schema import SHREDDED, Node, read_columns
@@ -257,11 +258,11 @@ class Grouping:
                     columns = None
                 else:
                     key = (file_format, originals, tuple(constants))
-            kinds = frozenset(d.data_file.content for d in task.deletes)
-            group = groups.get((key, kinds))
+            deleted = kinds(task.deletes)
+            group = groups.get((key, deleted))
             if group is None:
-                by_key, by_place = FileContent.EQUALITY_DELETES in kinds, FileContent.POSITION_DELETES in kinds
-                group = groups[key, kinds] = FileGroup(file_format, columns, by_key, by_place)
+                by_key, by_place = FileContent.EQUALITY_DELETES in deleted, FileContent.POSITION_DELETES in deleted
+                group = groups[key, deleted] = FileGroup(file_format, columns, by_key, by_place)
             group.tasks.append(task)
             for number, value in constants.items():
                 group.constants.setdefault(number, []).append(value)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled
-from bergsql.engine.table.delete_index import DeleteIndex, is_equality, partition_key
+from bergsql.engine.table.delete_index import DeleteIndex, distinct, is_equality, partition_key
 from bergsql.engine.table.manifests import read_columns, read_manifest_list
 from bergsql.engine.table.read_point import ancestors
 
@@ -30,7 +30,7 @@ class FileTask:
 
     data_file: DataFile
     sequence_number: int
-    deletes: tuple[ManifestEntry, ...] = ()
+    deletes: Sequence[ManifestEntry] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FilePlan:
     @property
     def equality_deletes(self) -> bool:
         """Whether some apply: then no count of rows is known without reading them."""
-        return self.delete_files > 0 and any(is_equality(d) for t in self.tasks for d in t.deletes)
+        return self.delete_files > 0 and any(map(is_equality, distinct(t.deletes for t in self.tasks)))
 
 
 def plan_files(metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage) -> FilePlan:
@@ -100,7 +100,7 @@ class _Planning:
         sequence_numbers = [e.sequence_number or 0 for e in found]
         columns = (list(map(_DATA_FILE, found)), sequence_numbers, map(deletes.for_file, found))
         tasks = tuple(filled(FileTask, len(found), columns))
-        applied = {id(d): d.data_file for t in tasks if t.deletes for d in t.deletes}
+        applied = [d.data_file for d in distinct(t.deletes for t in tasks if t.deletes)]
         return FilePlan(
             tasks,
             manifests_total=len(data),
@@ -109,7 +109,7 @@ class _Planning:
             files_kept=len(tasks),
             bytes_kept=sum(t.data_file.file_size for t in tasks),
             delete_files=len(applied),
-            delete_bytes=sum(d.content_size or d.file_size for d in applied.values()),
+            delete_bytes=sum(d.content_size or d.file_size for d in applied),
             pruned_by=() if self._pruner is None else tuple(self._pruner.pruned_by.items()),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestEntry
-from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID, DeleteIndex
+from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID, DeleteIndex, Thinning, distinct, kinds
 from tests.support.planned import BY_P, PLAIN, VOID
 
 METADATA: Any = type("Table", (), {"specs": (PLAIN, BY_P, VOID)})
@@ -98,3 +99,23 @@ def test_the_cost_follows_the_files() -> None:
     positions = DeleteIndex(entries[:n], METADATA)
     assert [len(positions.for_file(f)) for f in data] == [1] + [2] * (n - 1)
     assert time.process_time() - start < 5
+
+
+def test_what_data_files_hold_does_not_grow_with_the_equality_deletes() -> None:
+    """10,000 data files, each of its own sequence number, and 10,000 delete files: 50 million pairs."""
+    count = 10_000
+    kind = FileContent.EQUALITY_DELETES
+    one = DataFile("/d", 1, 1, content=kind, equality_ids=(1,))
+    entries = [ManifestEntry(EntryStatus.EXISTING, one, 1, n + 1) for n in range(count)]
+    index = DeleteIndex(entries, METADATA)
+    data = [ManifestEntry(EntryStatus.EXISTING, DataFile(f"/{n}", 1, 1), 1, n) for n in range(count)]
+    tracemalloc.start()
+    found = [index.for_file(entry) for entry in data]
+    assert [len(f) for f in found] == list(range(count, 0, -1))
+    assert len(distinct(found)) == count
+    odd = Thinning(lambda d: (d.sequence_number or 0) % 2 == 1)
+    thin = [odd(f) for f in found]
+    assert [len(f) for f in thin] == [(count - n) // 2 + (n % 2 and (count - n) % 2) for n in range(count)]
+    assert kinds(found[0]) == {kind}
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
