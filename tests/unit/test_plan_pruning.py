@@ -209,6 +209,8 @@ QUERIES = st.sampled_from(
         "SELECT r FROM {t} WHERE id IN (SELECT id FROM {u} WHERE {c})",
         "SELECT r FROM {t} WHERE NOT EXISTS (SELECT 1 FROM {u} x WHERE x.id = {t}.id AND x.r < 9) AND id > 0",
         "SELECT COUNT(*) AS a, COUNT(id) AS b, MIN(day) AS c, MAX(price) AS d, MAX(ts) AS e FROM {t}",
+        "SELECT COUNT(*) AS n, COUNT(id) AS a, MIN(n) AS b, MAX(day) AS c FROM {t} WHERE {c}",
+        "SELECT COUNT(*) AS n FROM (SELECT * FROM (SELECT r, day, id FROM {t}) a) q WHERE r > 3",
     ]
 )
 

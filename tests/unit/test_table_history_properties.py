@@ -16,14 +16,19 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.types import NestedField, StructType
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.duck import Duck
+from bergsql.engine.execute.select import open_plan
+from bergsql.engine.plan.query import plan_query
+from bergsql.engine.relations import SessionRelations
 from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.parser import parse
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.table.metadata_columns import LAST_UPDATED, PARTITION, ROW_ID, metadata_fields
-from bergsql.engine.table.read_point import ReadPoint, at_snapshot
+from bergsql.engine.table.read_point import ReadPoint, ancestors, at_snapshot, between
 from bergsql.engine.table.scan import build_scan
 from tests.support.history.builder import TableBuilder
 from tests.support.history.model import ModelRow
@@ -162,6 +167,67 @@ def check_sql(plan: Plan) -> None:
             assert asked(f"SELECT COUNT(*) FROM {name}{where}")[1] == [[ids.total()]], where
 
 
+def check_counts(plan: Plan) -> None:
+    """COUNT, MIN and MAX that manifests answer are those of the rows, at every point of a history."""
+    random = Random(plan.seed)
+    with TemporaryDirectory(prefix="t", dir=warehouse() / "db") as folder:
+        table = play(plan, Path(folder))
+        table.loaded()
+        name = f"c.db.`{Path(folder).name}`"
+        moments, appended = list(travels(table)), list(increments(table))
+        chosen = random.sample(moments, min(3, len(moments))) + random.sample(appended, min(1, len(appended)))
+        for where, point in chosen:
+            asked_of = f"{name}{where}"
+            columns = ["`" + f.name.replace("`", "``") + "`" for f in point.schema.fields if f.type.is_primitive]
+            for _ in range(2):
+                column = random.choice(columns)
+                relation = random.choice([asked_of, f"(SELECT * FROM {asked_of}) AS q"])
+                item = random.choice(["COUNT(*)", f"COUNT({column})", f"MIN({column})", f"MAX({column})"])
+                kept = random.choice(["", "", *(f" WHERE {c}" for c in conditions(random.choice(columns)))])
+                compare_ways(f"SELECT {item} FROM {relation}{kept}")
+            compare_ways(f"SELECT COUNT(*) FROM {asked_of}")
+
+
+def conditions(column: str) -> list[str]:
+    return [f"{column} IS NULL", f"{column} IS NOT NULL", "id > 3", "id BETWEEN 2 AND 100", "id IN (1, 2) OR id > 5"]
+
+
+def increments(table: TableBuilder) -> Iterator[tuple[str, ReadPoint]]:
+    """Hints for what was appended between two snapshots, where nothing else happened between them."""
+    metadata = table.metadata
+    for end in metadata.snapshots:
+        for start in list(ancestors(metadata, end))[1:4]:
+            try:
+                point = between(metadata, start.snapshot_id, end.snapshot_id)
+            except BergError:
+                continue
+            options = f"'start-snapshot-id'='{start.snapshot_id}', 'end-snapshot-id'='{end.snapshot_id}'"
+            yield f" /*+ OPTIONS({options}) */", point
+
+
+def compare_ways(sql: str) -> None:
+    """A query with manifests and without."""
+    statement: Any = parse(sql, Flavour.SPARK)
+    found = []
+    for prune in (True, False):
+        planned = plan_query(statement.query, SessionRelations(session()), prune=prune)
+        result = open_plan(session(), planned)
+        try:
+            found.append([repr(row) for row in result.rows()])
+        finally:
+            result.close()
+        answered = [line for line in planned.explain() if "answered from metadata" in line]
+        assert len(answered) == sum(bool(s.answers) for s in planned.scans)
+        assert not (answered and not prune)
+        WAYS["answered" if answered else "scanned"] += prune
+        WAYS["deletes"] += "less the rows of" in "".join(answered)
+    assert found[0] == found[1], sql
+
+
+WAYS: Counter[str] = Counter()
+"""How many queries of :func:`compare_ways` were answered by manifests, how many of them with delete files."""
+
+
 def travels(table: TableBuilder) -> Iterator[tuple[str, ReadPoint]]:
     """What stands behind the table's name, and what is read then."""
     metadata = table.metadata
@@ -212,12 +278,33 @@ def test_random_histories(check: Any, plan: Plan) -> None:
     check(plan)
 
 
+@settings(FEW, max_examples=15)
+@given(plan=plans(ALL_STEPS))
+def _few_counts(plan: Plan) -> None:
+    check_counts(plan)
+
+
+@settings(FEW, max_examples=10)
+@given(plan=plans(("append", *POSITION_STEPS), longest=5))
+def _few_counts_with_deletes(plan: Plan) -> None:
+    check_counts(plan)
+
+
+def test_counts_by_manifests_are_those_of_scans() -> None:
+    WAYS.clear()
+    _few_counts()
+    _few_counts_with_deletes()
+    assert WAYS["answered"]
+    assert WAYS["scanned"]
+    assert WAYS["deletes"]
+
+
 def test_the_two_zeros_are_two_partitions() -> None:
     check_projections(Plan(3, 204, 129, ()))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", [*CHECKS, check_counts])
 @MANY
 @given(plan=plans(ALL_STEPS, longest=14))
 def test_many_random_histories(check: Any, plan: Plan) -> None:
