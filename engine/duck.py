@@ -116,21 +116,19 @@ class Duck:
 class Prepared(Protocol):
     """What is looked up only when SQL that needs it is about to run."""
 
-    def prepare(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None: ...
+    def prepare(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
+        """Find it, and set it under ``name``, or under names that begin so."""
 
 
 def set_variables(cursor: duckdb.DuckDBPyConnection, variables: Mapping[str, object]) -> None:
     """Set ``variables`` on a cursor. One that is a stream (of Arrow's PyCapsule interface) becomes a view instead.
 
-    One with a method ``prepare(cursor, name)`` is left to do that: to find what the SQL reads under its name. One that
-    has a method ``completed`` is what that gives for the cursor.
+    One that is ``Prepared`` is left to find what the SQL reads under its name.
     """
     for name, value in variables.items():
         if isinstance(value, Prepared):
             value.prepare(cursor, name)
             continue
-        if hasattr(value, "completed"):
-            value = value.completed(cursor)
         if hasattr(value, "__arrow_c_stream__"):
             import duckdb as _package  # noqa: F401 - without the whole package, its core does not scan streams
 

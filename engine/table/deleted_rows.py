@@ -7,7 +7,7 @@ for a row; a join of all files with their bits costs the least for a file, and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 MOST_BRANCHES = 64
 """Of more files, the bits are joined."""
+IN_A_LIST = 8
+"""Files whose bits one variable holds: DuckDB copies the whole list for a branch, and takes long to set a variable."""
+_BLOCK_ROWS = 1 << 28
+"""Rows of data files whose bits (32 MiB) are found at a time, so that those of many files are never all in Python."""
 CACHE_BYTES = 64 << 20
 _MOST_ROWS = (1 << 31) - 8
 """DuckDB counts bits in 32 bits with a sign."""
@@ -45,51 +49,49 @@ _cache: Lru[tuple[object, ...], bytes] = Lru(CACHE_BYTES)
 class DeletedRows:
     """The deleted rows of data files, all of which have position deletes.
 
-    Under its name stands, once it is prepared: a variable with a list of BIT, each as long as its file or longer, or,
-    if ``joined``, a table of ``OF_FILE`` (from 0), ``BITS`` and ``LENGTH``, how many bits there are.
+    By its name are found, once it is prepared: variables of ``IN_A_LIST`` BIT each, the first one's number behind the
+    name, or, if ``joined``, a table of ``OF_FILE`` (from 0), ``BITS`` and ``LENGTH``, how many bits there are. If they
+    are ``padded``, there are as many as the file has rows, or more.
     """
 
     storage: Storage
     metadata: TableMetadata
     tasks: Sequence[FileTask]
     joined: bool
+    padded: bool
 
     def prepare(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
         """Find the rows. Raises NOT_FOUND or CORRUPT naming a delete file."""
-        import pyarrow as pa
-
-        bits = self._bits(cursor, name)
         if not self.joined:
-            bits = [b.ljust((self._rows(t) + 7) // 8, b"\0") for b, t in zip(bits, self.tasks, strict=True)]
-        table = pa.table(
-            {
-                OF_FILE: pa.array(range(len(bits)), pa.uint64()),
-                LENGTH: pa.array([8 * len(b) for b in bits], pa.int64()),
-                BITS: pa.array([b or b"\0" for b in bits], pa.large_binary()),
-            }
-        )
-        set_variables(cursor, {f"{name}_bits": table})
-        if self.joined:
-            # A table of DuckDB's own has statistics, by which the join becomes a look-up.
-            what = f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {OF_FILE}, {LENGTH}, CAST({BITS} AS BIT) AS {BITS}"
-            cursor.execute(f"{what} FROM temp.main.{name}_bits")
-        else:
-            what = f"list(CAST({BITS} AS BIT) ORDER BY {OF_FILE})"
-            cursor.execute(f"SET VARIABLE {name} = (SELECT {what} FROM temp.main.{name}_bits)")
-        cursor.unregister(f"{name}_bits")
+            what = f"SELECT list(CAST({BITS} AS BIT) ORDER BY {OF_FILE})"
+            for start, block in _blocks(self.tasks):
+                bits = self._bits(cursor, name, block)
+                for i in range(0, len(bits), IN_A_LIST):
+                    some, number = bits[i : i + IN_A_LIST], start + i
+                    _with_table(cursor, f"SET VARIABLE {name}_{number} = ({what} FROM {{}})", name, number, some)
+            return
+        # A table of DuckDB's own has statistics, by which the join becomes a look-up.
+        columns = f"{OF_FILE} UBIGINT, {LENGTH} BIGINT, {BITS} BIT"
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({columns})")
+        into = f"INSERT INTO temp.main.{name} SELECT {OF_FILE}, {LENGTH}, CAST({BITS} AS BIT) FROM {{}}"
+        for start, block in _blocks(self.tasks):
+            _with_table(cursor, into, name, start, self._bits(cursor, name, block))
 
-    def _bits(self, cursor: duckdb.DuckDBPyConnection, name: str) -> list[bytes]:
-        keys = [deletes_key(task) for task in self.tasks]
+    def _bits(self, cursor: duckdb.DuckDBPyConnection, name: str, tasks: Sequence[FileTask]) -> list[bytes]:
+        keys = [deletes_key(task) for task in tasks]
         found = [_cache.get(key) for key in keys]
         missing = [i for i, bits in enumerate(found) if bits is None]
         if missing:
-            tasks = [self.tasks[i] for i in missing]
-            found_positions = deleted_positions(cursor, self.storage, self.metadata, tasks, name)
-            for i, positions in zip(missing, found_positions, strict=True):
-                bits = plain_bits(self._cut(self.tasks[i], positions))
+            wanted = [tasks[i] for i in missing]
+            positions = deleted_positions(cursor, self.storage, self.metadata, wanted, name)
+            for i, those in zip(missing, positions, strict=True):
+                bits = plain_bits(self._cut(tasks[i], those))
                 _cache.put(keys[i], bits, len(bits) + 500)
                 found[i] = bits
-        return [b"" if bits is None else bits for bits in found]
+        there = [b"" if bits is None else bits for bits in found]
+        if self.padded:
+            there = [b.ljust((self._rows(t) + 7) // 8, b"\0") for b, t in zip(there, tasks, strict=True)]
+        return there
 
     def _cut(self, task: FileTask, positions: BitMap) -> BitMap:
         """The positions without those behind the file's last row, of which no bits are to be made."""
@@ -133,11 +135,14 @@ class PositionDeletes:
         fields, names = tuple(read.values()), tuple(read)
         bits, place = f"{name}_deleted", "CAST(file_row_number AS INTEGER)"
         branches = group.file_format == PARQUET and len(group.tasks) <= (1 if self.few else MOST_BRANCHES)
-        variables[bits] = DeletedRows(self.storage, self.metadata, group.tasks, joined=not branches)
+        padded = len(group.tasks) <= MOST_BRANCHES
+        variables[bits] = DeletedRows(self.storage, self.metadata, group.tasks, joined=not branches, padded=padded)
         if branches:
             selects = []
             for i, file in enumerate(group.files(self.storage)):
-                test = DeleteSql(f"(get_bit(list_extract(getvariable('{bits}'), {i + 1}), {place}) = 1)")
+                place_in_list = i % IN_A_LIST
+                of_file = f"list_extract(getvariable('{bits}_{i - place_in_list}'), {place_in_list + 1})"
+                test = DeleteSql(f"get_bit({of_file}, {place})")
                 selects.append(
                     file.rows(
                         name,
@@ -151,10 +156,37 @@ class PositionDeletes:
                 )
             return " UNION ALL ".join(selects)
         variables[name] = group.source(self.storage, fields, positions=True)
-        test = DeleteSql(
-            f"(CASE WHEN file_row_number < b.{LENGTH} THEN get_bit(b.{BITS}, {place}) ELSE 0 END = 1)",
-            f" JOIN temp.main.{bits} AS b ON b.{OF_FILE} = file_index",
-        )
+        bit = f"get_bit(b.{BITS}, {place})"
+        if not padded:
+            bit = f"CASE WHEN file_row_number < b.{LENGTH} THEN {bit} ELSE 0 END"
+        test = DeleteSql(bit, f" JOIN temp.main.{bits} AS b ON b.{OF_FILE} = file_index")
         return group.rows(
             name, fields, names=names, index=index, position=position, deletes=test, keep_deleted=keep_deleted
         )
+
+
+def _with_table(cursor: duckdb.DuckDBPyConnection, sql: str, name: str, start: int, bits: Sequence[bytes]) -> None:
+    """Run SQL with the table of the bits of files from ``start`` in place of its braces."""
+    import pyarrow as pa
+
+    table = pa.table(
+        {
+            OF_FILE: pa.array(range(start, start + len(bits)), pa.uint64()),
+            LENGTH: pa.array([8 * len(b) for b in bits], pa.int64()),
+            BITS: pa.array([b or b"\0" for b in bits], pa.large_binary()),
+        }
+    )
+    set_variables(cursor, {f"{name}_bits": table})
+    cursor.execute(sql.format(f"temp.main.{name}_bits"))
+    cursor.unregister(f"{name}_bits")
+
+
+def _blocks(tasks: Sequence[FileTask]) -> Iterator[tuple[int, Sequence[FileTask]]]:
+    """The tasks in order, about ``_BLOCK_ROWS`` rows at a time, and the place of the first: one that begins a list."""
+    start = rows = 0
+    for i, task in enumerate(tasks):
+        if rows >= _BLOCK_ROWS and i % IN_A_LIST == 0:
+            yield start, tasks[start:i]
+            start, rows = i, 0
+        rows += task.data_file.record_count
+    yield start, tasks[start:]

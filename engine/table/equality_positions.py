@@ -19,8 +19,6 @@ from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS
 from bergsql.engine.table.file_streams import count_rows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.duck import duckdb
     from bergsql.engine.table.planning import FileTask
@@ -48,7 +46,7 @@ class Lookup:
 
 
 class DeletedPlaces:
-    """The deleted rows of a group of tasks. A variable for :func:`set_variables`, which completes what is not known."""
+    """The deleted rows of a group of tasks. Prepared: what is not known is looked up."""
 
     def __init__(self, storage: Storage, tasks: Sequence[FileTask], names: Sequence[bytes]) -> None:
         self._storage, self._files, self._names = storage, [t.data_file for t in tasks], names
@@ -60,7 +58,7 @@ class DeletedPlaces:
         """The places of tasks that must be looked up."""
         return tuple(i for i, bits in enumerate(self._bits) if bits is None)
 
-    def completed(self, cursor: duckdb.DuckDBPyConnection) -> pa.Table:
+    def prepare(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
         """One row a task: FILE_INDEX, and ``bits``, of which each stands for a row and is set where it is deleted."""
         import pyarrow as pa
 
@@ -76,7 +74,7 @@ class DeletedPlaces:
             _known.put(self._names[i], found, len(found))
         self.lookups = ()
         indexes = pa.array(range(len(self._bits)), pa.int64())
-        return pa.table({FILE_INDEX: indexes, "bits": pa.array(self._bits, pa.binary())})
+        set_variables(cursor, {name: pa.table({FILE_INDEX: indexes, "bits": pa.array(self._bits, pa.binary())})})
 
     def _size(self, place: int) -> int:
         """How many bits a file gets: the power of two, at least 8, that is not less than its rows."""

@@ -50,8 +50,8 @@ def column_name(wanted: NestedField) -> str:
 class DeleteSql(NamedTuple):
     """How rows that are deleted by their place are told."""
 
-    deleted: str
-    """A BOOLEAN that is never NULL."""
+    bit: str
+    """A number that is never NULL: 1 where the row is deleted, else 0."""
     join: str = ""
     """What follows the files in FROM."""
 
@@ -113,7 +113,7 @@ class FileGroup:
         if position:
             items.append(f"CAST(file_row_number AS BIGINT) AS {FILE_POS}")
         if keep_deleted:
-            items.append(f"{deletes.deleted if deletes else 'false'} AS {DELETED}")
+            items.append(f"{f'({deletes.bit} = 1)' if deletes else 'false'} AS {DELETED}")
         if not by_id:
             source = self._renamed(variable)
         elif fields:
@@ -121,7 +121,7 @@ class FileGroup:
         else:
             source = f"read_parquet({self._paths(variable)}, {self._options()})"
         if deletes is not None:
-            source += deletes.join + ("" if keep_deleted else f" WHERE NOT {deletes.deleted}")
+            source += deletes.join + ("" if keep_deleted else f" WHERE {deletes.bit} = 0")
         return f"SELECT {', '.join(items)} FROM {source}"
 
     @property
