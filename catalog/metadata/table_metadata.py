@@ -264,6 +264,8 @@ def _load_object(data: bytes) -> JsonObject:
             raise corrupt("it is not valid gzip.") from e
     try:
         return check_kind(json.loads(data), dict, "the file")
+    except UnicodeDecodeError as e:
+        raise corrupt("it is not JSON: a text in it is not UTF-8.") from e
     except ValueError as e:
         raise corrupt(f"it is not JSON ({e}).") from e
 
@@ -311,4 +313,5 @@ def _check_references(m: TableMetadata) -> None:
         raise corrupt(f"the current snapshot {m.current_snapshot_id} is missing.")
     main = m.refs.get(MAIN_BRANCH)
     if main is not None and main.snapshot_id != m.current_snapshot_id:
-        raise corrupt(f"the branch main is at {main.snapshot_id}, not at the current snapshot {m.current_snapshot_id}.")
+        current = "none" if m.current_snapshot_id is None else m.current_snapshot_id
+        raise corrupt(f"the branch main is at {main.snapshot_id}, not at the current snapshot: {current}.")

@@ -113,9 +113,13 @@ def _duckdb_lines(session: Session, plan: QueryPlan, *, analyze: bool) -> list[s
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.Error as error:
-        from bergsql.engine.plan.duck_errors import from_duckdb_error
+        from bergsql.engine.execute.failures import query_failed
 
-        raise from_duckdb_error(error, plan) from error
+        raise query_failed(session.duck, error, plan) from error
+    except BergError as error:
+        from bergsql.engine.execute.failures import named
+
+        raise named(error, plan.scans) from None
     finally:
         session.duck.done(cursor)
     return mask_text("\n".join(str(row[-1]) for row in rows)).rstrip("\n").split("\n")

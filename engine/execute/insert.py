@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.duck import duckdb
+from bergsql.engine.execute.failures import named, query_failed
 from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.plan.hints import write_properties
 from bergsql.engine.plan.query import QueryPlan
 from bergsql.engine.relations import SessionRelations
@@ -125,10 +125,10 @@ def write(
             properties=properties,
         )
     except duckdb.Error as error:
-        raise _with_column(from_duckdb_error(error, assigned.plan), assigned.narrowed) from error
+        raise _with_column(query_failed(session.duck, error, assigned.plan), assigned.narrowed) from error
     except BergError as error:
         query = assigned.plan.query
-        raise error.at(query.span if query is not None else None) from None
+        raise named(error, assigned.plan.scans).at(query.span if query is not None else None) from None
 
 
 def _with_column(error: BergError, narrowed: Sequence[tuple[str, DataType]]) -> BergError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from bergsql.catalog.errors import not_supported
+from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.duck import duckdb, fetch_batches, fetch_chunks, is_interruption, set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
@@ -37,10 +37,15 @@ def open_plan(session: Session, plan: QueryPlan) -> Result:
         set_variables(cursor, plan.variables)
         cursor.execute(presentable(plan.sql, types))
     except duckdb.Error as error:
-        from bergsql.engine.plan.duck_errors import from_duckdb_error
+        from bergsql.engine.execute.failures import query_failed
 
         session.duck.done(cursor)
-        raise from_duckdb_error(error, plan) from error
+        raise query_failed(session.duck, error, plan) from error
+    except BergError as error:  # of what is looked up before the query runs
+        from bergsql.engine.execute.failures import named
+
+        session.duck.done(cursor)
+        raise named(error, plan.scans) from None
     except BaseException:
         session.duck.done(cursor)
         raise
@@ -66,9 +71,9 @@ def _guarded(
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
     except duckdb.Error as error:
-        from bergsql.engine.plan.duck_errors import from_duckdb_error
+        from bergsql.engine.execute.failures import query_failed
 
-        raise from_duckdb_error(error, plan) from error
+        raise query_failed(session.duck, error, plan) from error
     except RuntimeError as error:
         if is_interruption(error):
             raise KeyboardInterrupt from error

@@ -103,8 +103,13 @@ def _last(name: str) -> str:
     return name.replace('"', "").rpartition(".")[2]
 
 
-def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergError:
-    """What DuckDB raised, as one sentence, at the operation it is about if the query has only one such."""
+def from_duckdb_error(
+    error: Exception, plan: QueryPlan | None = None, damaged: Callable[[], BergError | None] = lambda: None
+) -> BergError:
+    """What DuckDB raised, as one sentence, at the operation it is about if the query has only one such.
+
+    ``damaged`` looks for the file that it may be about, where it is nothing that a query does.
+    """
     text = str(error)
     if FAILURE_MARK in text:
         message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
@@ -118,8 +123,14 @@ def from_duckdb_error(error: Exception, plan: QueryPlan | None = None) -> BergEr
         if found:
             message = message_of if isinstance(message_of, str) else message_of(found)
             return BergError(code, message, span=_place(message, plan), hint=_hint(error))
+    found_file = damaged()
+    if found_file is not None:
+        return found_file
     if isinstance(error, duckdb.IOException):
         return BergError(ErrorCode.IO, _sentence(first), span=_whole(plan))
+    if type(error) is duckdb.Error and plan is not None and plan.scans:
+        named = ", ".join(f"{s.table} (snapshot {s.snapshot_id})" for s in plan.scans)
+        return BergError(ErrorCode.CORRUPT, f"A data file of {named} is damaged.", span=_whole(plan))
     code, message = _last_resort(error)
     return BergError(code, message, span=_whole(plan), hint=_hint(error) or "--debug shows what the engine says.")
 

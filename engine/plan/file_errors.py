@@ -17,6 +17,16 @@ _REFUSED = re.compile(
 _VERBS = {"directory": "make the directory"}
 _GONE = re.compile(r'No files found that match the pattern "(.*?)"')
 _DAMAGED = re.compile(r"No magic bytes found at end of file '(.*?)'|[Ff]ile '(.*?)' too small to be a Parquet file")
+_OF_PARQUET = (
+    (re.compile(r'Invalid string encoding found in Parquet file "(.*?)"'), "a text in it is not UTF-8"),
+    (re.compile(r'Could not read enough bytes from file "(.*?)"'), "it is cut off"),
+    (re.compile(r"Prefetch registered for bytes outside file: (.*?), attempted"), "it is cut off"),
+    (
+        re.compile(r'Failed to read (?:Parquet )?file "(.*?)"|Malformed Parquet schema in file "(.*?)"'),
+        "its values cannot be decoded",
+    ),
+    (re.compile(r"Parquet file \((.*?)\) corrupted"), "its values cannot be decoded"),
+)
 _NUMBERS = {os.strerror(number): number for number in range(1, 134)}
 
 
@@ -29,12 +39,17 @@ def file_error(text: str) -> BergError | None:
         reason = reason.strip()
         if verb == "open" and reason == "No such file or directory":
             return _unreadable(path)
-        return system_error(_VERBS.get(what, verb), path, _NUMBERS.get(reason), reason)
+        if verb != "read" or reason in _NUMBERS:
+            return system_error(_VERBS.get(what, verb), path, _NUMBERS.get(reason), reason)
     if gone := _GONE.search(text):
         return _unreadable(re.sub(r"\[([*?\[])\]", r"\1", gone[1]))
     if damaged := _DAMAGED.search(text):
         path = damaged[1] or damaged[2]
         return BergError(ErrorCode.CORRUPT, f"The data file {path} is damaged: it is no Parquet file.")
+    for pattern, reason in _OF_PARQUET:
+        if broken := pattern.search(text):
+            path = next(filter(None, broken.groups()))
+            return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged: {reason}.")
     if "failed to offload data block" in text:
         return BergError(
             ErrorCode.EXECUTION,

@@ -44,6 +44,8 @@ class PlannedScan(NamedTuple):
     """What of the table's history was asked for, where that is not its current state."""
     of_metadata: bool = False
     """Whether it is a metadata table: what it reads is not planned."""
+    relation: IcebergRelation | None = None
+    """What is read: errors of files look there for their snapshots."""
 
 
 class QueryPlan(NamedTuple):
@@ -170,6 +172,7 @@ def _planned(number: int, slot: Slot, *, prunes: bool) -> PlannedScan:
         scan,
         _snapshot_id(relation),
         state=_state(relation),
+        relation=relation,
     )
 
 
@@ -223,6 +226,7 @@ def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
         _snapshot_id(relation),
         state=_state(relation),
         of_metadata=True,
+        relation=relation,
     )
 
 

@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from json import JSONDecodeError
 
 from bergsql.catalog.errors import BergError, ErrorCode
 
@@ -59,6 +60,8 @@ def _read_container(data: bytes) -> Container:
             key, at = read_bytes(data, at)
             metadata[key.decode()], at = read_bytes(data, at)
     sync = data[at : at + _SYNC_BYTES]
+    if len(sync) != _SYNC_BYTES:
+        raise ValueError("it is cut off")
     at += _SYNC_BYTES
     unpack = block_codec(metadata.get("avro.codec", b"null").decode())
     blocks = []
@@ -132,7 +135,7 @@ def _bunzip2(b: bytes, most: int) -> bytes:
 def _unxz(b: bytes, most: int) -> bytes:
     import lzma
 
-    return _within(lzma.LZMADecompressor().decompress(b, most + 1), most)
+    return _within(lzma.LZMADecompressor(memlimit=MOST_UNPACKED).decompress(b, most + 1), most)
 
 
 def _unzstd(b: bytes, most: int) -> bytes:
@@ -215,4 +218,21 @@ def write_bytes(out: bytearray, value: bytes) -> None:
 
 def reason(e: Exception) -> str:
     """What to tell a person of an exception that decoding garbage raised."""
-    return "it is cut off" if isinstance(e, IndexError) else str(e) or type(e).__name__
+    for kind, told in _REASONS.items():
+        if isinstance(e, kind):
+            return told
+    return str(e) or type(e).__name__
+
+
+_REASONS: Mapping[type[Exception], str] = {
+    IndexError: "it is cut off",
+    EOFError: "it is cut off",
+    KeyError: "its header or its schema lacks what each has",
+    RecursionError: "its schema is too deep or too large",
+    UnicodeDecodeError: "a text of it is not UTF-8",
+    JSONDecodeError: "its schema is not JSON",
+    zlib.error: "a block of it cannot be unpacked",
+    TypeError: "a part of it has another type than it should",
+    AttributeError: "a part of it has another type than it should",
+    OverflowError: "a number is too large",
+}

@@ -152,13 +152,18 @@ class Cutter:
         self._misses = 0
         self._patience = _MISSES
 
-    def cut(self, blocks: Iterable[tuple[int, bytes]]) -> Columns:
-        """The records of blocks (how many, their bytes) as columns. ValueError or IndexError where they are damaged."""
+    def cut(self, blocks: Iterable[tuple[int, bytes]], most: int = 1 << 31) -> Columns:
+        """The records of blocks (how many, their bytes) as columns: ``most`` of them.
+
+        ValueError or IndexError where they are damaged, or are more.
+        """
         builders = [_Builder() for _ in self.segments]
         total, by_expression = 0, True
         for count, block in blocks:
             if count * max(1, self._least) > len(block):
                 raise ValueError("it is cut off")
+            if count > most - total:
+                raise ValueError(f"it has more than {most} records")
             at = left = 0
             left = count
             while left:
@@ -241,6 +246,16 @@ class Cutter:
         known = {i: at for at, (i, _) in enumerate(node.fields)} if isinstance(node, Record) else {}
         return [known.get(i) for i in ids]
 
+    def check(self, expected: Cutter) -> None:
+        """Raise ValueError where a field has another type than in ``expected``: its values would be of none that is
+        known. A field may be missing, and one that is may be nothing but null."""
+        for number, (at, k) in expected.place.items():
+            place = None if number is None else self.place.get(number)
+            if place is not None and not _alike(
+                self.segments[place[0]].fields[place[1]][1], expected.segments[at].fields[k][1]
+            ):
+                raise ValueError(f"its field {number} has another type than it should")
+
     def fields(
         self, columns: Columns, numbers: Sequence[int], rows: Sequence[int] | None = None
     ) -> list[list[Any] | None]:
@@ -313,6 +328,20 @@ def _optional(node: Node) -> Node:
     if isinstance(node, Union) and len(node.branches) == 2 and isinstance(node.branches[0], Null):
         return node.branches[1]
     return node
+
+
+def _alike(node: Node, other: Node) -> bool:
+    """Whether the values of two types are of one Python type; those of records are not looked at."""
+    if isinstance(node, Union):
+        return all(_alike(branch, other) for branch in node.branches)
+    other = _optional(other)
+    if isinstance(node, Null):
+        return True
+    if isinstance(node, Text) and isinstance(other, Text):
+        return node.result is other.result
+    if isinstance(node, Array) and isinstance(other, Array):
+        return _alike(node.items, other.items)
+    return type(node) is type(other)
 
 
 def _decoded(node: Node, raws: list[bytes]) -> list[Any]:

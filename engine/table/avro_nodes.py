@@ -96,8 +96,10 @@ class Text(Node):
 
     least = 1
 
-    def __init__(self, decode: Callable[[bytes], Any]) -> None:
+    def __init__(self, decode: Callable[[bytes], Any], result: type = bytes) -> None:
         self.decode = decode
+        self.result = result
+        """The type of its values."""
         self._lengths = Lengths()
 
     def walk(self, b: bytes, at: int) -> int:
@@ -367,7 +369,7 @@ class Builder:
 
 
 def _text() -> Text:
-    return Text(lambda b: str(b, "utf-8"))
+    return Text(lambda b: str(b, "utf-8"), str)
 
 
 def _primitive(kind: Any, more: Mapping[str, Any]) -> Node:
@@ -384,11 +386,11 @@ def _primitive(kind: Any, more: Mapping[str, Any]) -> Node:
             return Null()
         case "fixed" | "bytes" if logical == "decimal":
             decode = _decimals(int(more.get("scale", 0)))
-            return Fixed(int(more["size"]), decode) if kind == "fixed" else Text(decode)
+            return Fixed(int(more["size"]), decode) if kind == "fixed" else Text(decode, Decimal)
         case "fixed":
             return Fixed(int(more["size"]), (lambda b: UUID(bytes=b)) if logical == "uuid" else bytes)
         case "string":
-            return Text(lambda b: UUID(str(b, "utf-8"))) if logical == "uuid" else _text()
+            return Text(lambda b: UUID(str(b, "utf-8")), UUID) if logical == "uuid" else _text()
         case "bytes":
             return Text(bytes)
     raise ValueError(f"its schema has an unknown type {kind}")

@@ -36,6 +36,8 @@ IN_A_LIST = 8
 _BLOCK_ROWS = 1 << 28
 """Rows of data files whose bits (32 MiB) are found at a time, so that those of many files are never all in Python."""
 CACHE_BYTES = 64 << 20
+_MANY = 1 << 24
+"""Of more rows, what the manifest says is not believed."""
 _MOST_ROWS = (1 << 31) - 8
 """DuckDB counts bits in 32 bits with a sign."""
 
@@ -97,7 +99,8 @@ class DeletedRows:
         """The positions without those behind the file's last row, of which no bits are to be made."""
         from pyroaring import BitMap
 
-        if positions and positions.max() >= task.data_file.record_count:
+        last = positions.max() if positions else 0
+        if last >= task.data_file.record_count or last >= _MANY:
             positions = positions & BitMap(range(self._rows(task)))
         return positions
 

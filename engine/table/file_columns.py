@@ -49,7 +49,7 @@ def name_mapping(properties: Mapping[str, str]) -> Mapping[str, MappedName] | No
 def _parse_mapping(text: str) -> Mapping[str, MappedName]:
     try:
         return _mapped(json.loads(text))
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as e:
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as e:
         raise BergError(ErrorCode.CORRUPT, f"The table property '{NAME_MAPPING}' is not a name mapping.") from e
 
 

@@ -37,9 +37,25 @@ def stream_columns(storage: Storage, file_format: str, path: str, size: int) -> 
     """The columns of the data file ``path`` of ``size`` bytes. Raises NOT_FOUND, IO or CORRUPT naming it."""
     known = _columns.get((path, size))
     if known is None:
-        known = tuple(_node(f) for f in _fields(storage, file_format, path))
+        if file_format == "AVRO":
+            _check_length(storage, path, size)
+        fields = _fields(storage, file_format, path)
+        try:
+            known = tuple(map(_node, fields))
+        except ValueError as e:  # whatever garbage makes of an id
+            message = f"Data file {path} is damaged: the ids of its columns cannot be read."
+            raise BergError(ErrorCode.CORRUPT, message) from e
         _columns.put((path, size), known)
     return known
+
+
+def _check_length(storage: Storage, path: str, size: int) -> None:
+    """Refuse an Avro file that lost its end: where a block of rows ended there, the file itself does not tell."""
+    with storage.open_input(path) as file:
+        there = file.seek(0, 2)
+    if there < size:
+        message = f"Data file {path} is damaged: it has {there} bytes, and its manifest says {size}."
+        raise BergError(ErrorCode.CORRUPT, message)
 
 
 def _fields(storage: Storage, file_format: str, path: str) -> list[pa.Field]:

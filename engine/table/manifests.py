@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
+from bergsql.catalog.metadata.partition import PartitionSpec
 from bergsql.engine.spill import Place, current_place
 from bergsql.engine.table import avro
 from bergsql.engine.table.avro_columns import Column, Columns, Cutter, Layout, cutter_for
@@ -22,14 +23,20 @@ from bergsql.engine.table.datafile import (
     EntryStatus,
     FieldSummary,
     FileContent,
+    ManifestContent,
     ManifestEntry,
     ManifestFile,
     filled,
 )
-from bergsql.engine.table.manifest_schemas import entry_ids, manifest_list_ids, summary_ids
+from bergsql.engine.table.manifest_schemas import (
+    entry_ids,
+    manifest_list_ids,
+    manifest_list_schema,
+    manifest_schema,
+    summary_ids,
+)
 
 if TYPE_CHECKING:
-    from bergsql.catalog.metadata.partition import PartitionSpec
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
@@ -37,6 +44,12 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 96 << 20
 """How many bytes of manifests, cut into columns, and of their lists are kept in memory."""
+
+
+MOST_ENTRIES = 2_000_000
+"""How many files a manifest may have, and"""
+MOST_MANIFESTS = 1_000_000
+"""how many manifests a list: many times what any writer puts there."""
 
 
 class RawEntry(NamedTuple):
@@ -71,6 +84,10 @@ class RawEntry(NamedTuple):
 _ENTRY_IDS = entry_ids()
 _STATUS, _SNAPSHOT_ID, _DATA_FILE, _PARTITION, _RECORD_COUNT, _FIRST_ROW_ID = 0, 1, 2, 102, 103, 142
 _REQUIRED = frozenset((_STATUS, 100, 101, _PARTITION, _RECORD_COUNT, 104))
+_CONTENT = 134
+_CONTENTS = frozenset((None, ManifestContent.DATA, ManifestContent.DELETES))
+_FILE_CONTENTS = frozenset((None, *FileContent))
+_SIZES = frozenset((_RECORD_COUNT, 104))
 _LIST_IDS = manifest_list_ids()
 _OLD_LIST_NAMES = {"added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506}
 """What the first writers called some fields."""
@@ -125,10 +142,13 @@ def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMeta
     container = avro.read_container(_load(storage, path, what), what)
     try:
         cutter = cutter_for(container.schema, _LIST_LAYOUT)
-        columns = cutter.cut(container.blocks)
+        cutter.check(_expected_list())
+        columns = cutter.cut(container.blocks, MOST_MANIFESTS)
         found = tuple(_manifest_files(cutter, columns))
     except Exception as e:  # whatever garbage makes of a number, a text or a schema
         raise avro.corrupt(what, avro.reason(e)) from e
+    if not found and snapshot.summary.get("total-data-files", "0") != "0":
+        raise avro.corrupt(what, "it lists no manifest of a snapshot that has data files")
     _memory.put(key, found, 4 * columns.weight)
     return found
 
@@ -139,6 +159,8 @@ def _manifest_files(cutter: Cutter, columns: Columns) -> Iterator[ManifestFile]:
     for name in ("manifest_path", "manifest_length", "partition_spec_id"):
         if not all(isinstance(v, str if name == "manifest_path" else int) for v in values[place[name]]):
             raise ValueError("a required field is missing")
+    if not _CONTENTS.issuperset(values[place["content"]]):
+        raise ValueError("a manifest is neither of data files nor of delete files")
     for name in ("content", "sequence_number", "min_sequence_number"):
         values[place[name]] = [v or 0 for v in values[place[name]]]
     summaries = place["partitions"]
@@ -209,6 +231,10 @@ class ManifestColumns:
         for number, values in zip(numbers, found, strict=True):
             if number in _REQUIRED and None in values:
                 raise avro.corrupt(self._what, "a required field is missing")
+            if number in _SIZES and values and min(values) < 0:
+                raise avro.corrupt(self._what, "the size of a file is negative")
+            if number == _CONTENT and not _FILE_CONTENTS.issuperset(values):
+                raise avro.corrupt(self._what, "a file holds neither data nor deletes")
         return found
 
     def column(self, number: int) -> Column | None:
@@ -307,6 +333,18 @@ def _entry_layout(spec: PartitionSpec) -> Layout:
     )
 
 
+@lru_cache(maxsize=1)
+def _expected_entries() -> Cutter:
+    """The types of the fields of entries."""
+    return Cutter(manifest_schema(3, (), (), ()).encode(), _entry_layout(PartitionSpec(0, ())))
+
+
+@lru_cache(maxsize=1)
+def _expected_list() -> Cutter:
+    """The types of the fields of manifest lists."""
+    return Cutter(manifest_list_schema(3).encode(), _LIST_LAYOUT)
+
+
 def read_columns(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> ManifestColumns:
     """A manifest cut into columns. Raises NOT_FOUND or CORRUPT naming the file and the snapshot that added it."""
     key = (manifest.path, manifest.length, metadata.table_uuid)
@@ -334,7 +372,9 @@ def cut_manifest(data: bytes, manifest: ManifestFile, metadata: TableMetadata) -
     container = avro.read_container(data, what)
     layout = _entry_layout(_spec_of(manifest, metadata))
     try:
-        columns = cutter_for(container.schema, layout).cut(container.blocks)
+        cutter = cutter_for(container.schema, layout)
+        cutter.check(_expected_entries())
+        columns = cutter.cut(container.blocks, MOST_ENTRIES)
     except Exception as e:  # whatever garbage makes of a number, a text or a schema
         raise avro.corrupt(what, avro.reason(e)) from e
     return _with_columns(manifest, metadata, columns)
@@ -452,4 +492,7 @@ def _load(storage: Storage, path: str, what: str) -> bytes:
     except BergError as e:
         if e.code is ErrorCode.NOT_FOUND:
             raise BergError(ErrorCode.NOT_FOUND, f"{what} is missing.") from e
+        called = what if e.message.startswith(path) else what[:1].lower() + what[1:]
+        e.message = e.message.replace(path, called, 1)
+        e.args = (e.message,)
         raise

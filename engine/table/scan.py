@@ -18,6 +18,7 @@ from bergsql.engine.table.deleted_rows import PositionDeletes
 from bergsql.engine.table.equality_deletes import EqualityDeletes
 from bergsql.engine.table.equality_positions import without_places
 from bergsql.engine.table.file_groups import PARQUET, FileGroup, Grouping, column_name
+from bergsql.engine.table.file_origins import origins_named
 from bergsql.engine.table.file_streams import FORMATS
 from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, metadata_fields
 from bergsql.engine.table.planning import FilePlan, plan_files
@@ -68,6 +69,21 @@ def build_scan(
     schema = point.schema
     fields, places = _chosen(schema, columns, metadata)
     plan = plan_files(metadata, point, predicate, storage)
+    with origins_named(metadata, point.snapshot, storage):
+        return _scan_of(plan, table, storage, schema, (fields, places), predicate, name_prefix)
+
+
+def _scan_of(
+    plan: FilePlan,
+    table: LoadedTable,
+    storage: Storage,
+    schema: Schema,
+    chosen: tuple[tuple[NestedField, ...], tuple[NestedField, ...]],
+    predicate: Predicate | None,
+    name_prefix: str,
+) -> TableScan:
+    metadata = table.metadata
+    fields, places = chosen
     _refuse(plan, table)
     whole = plan.tasks
     wanted = _wanted(plan, schema, predicate)
@@ -136,7 +152,7 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
     for task in plan.tasks:
         file = task.data_file
         if file.format != PARQUET and file.format not in FORMATS:
-            raise not_supported(f"Reading the {file.format} data files of table {table.full_name}")
+            raise not_supported(f"Reading the {file.format} data file {file.path} of table {table.full_name}")
         if file.key_metadata is not None:
             raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
     if any(d.data_file.key_metadata is not None for d in distinct(t.deletes for t in plan.tasks)):

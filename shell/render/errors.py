@@ -21,14 +21,14 @@ _NEAR = 20_000
 
 def error_text(error: BergError, statement: SourceStatement | None = None, source: Source | None = None) -> str:
     """``error`` in lines, without an end of line; where it happened as far as that is known. Secrets are masked."""
-    lines = [f"[ERROR] {mask_text(error.message)}"]
+    lines = [f"[ERROR] {escape(mask_text(error.message), keep_newlines=True)}"]
     if statement is not None and source is not None:
         if error.span is not None:
             lines += _place(error.span, statement, source)
         elif source.name or source.script:
             lines.append(_INDENT + source.place(statement.line, statement.column))
     if error.hint:
-        lines.append(f"Hint: {mask_text(error.hint)}")
+        lines.append(f"Hint: {escape(mask_text(error.hint), keep_newlines=True)}")
     return "\n".join(lines)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import resource
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -338,3 +340,88 @@ def test_names_that_columns_of_ours_have(tmp_path: Path) -> None:
     assert sorted(table.rows()) == sorted(rows)
     assert sorted(table.rows(predicate=Compare("bits", Op.NE, "x"))) == sorted(rows)
     assert sorted({row[-1] for row in table.rows(columns=frozenset({*names, "_pos"}))}) == [0, 2]
+
+
+# --- vectors that are made to do harm ---------------------------------------------------------------------------------
+
+
+def run_bitmap(*runs: tuple[int, int], key: int = 0) -> bytes:
+    """A 32-bit bitmap of one container of runs, each of (start, length less one)."""
+    written = b"".join(struct.pack("<HH", *run) for run in runs)
+    size = (sum(more + 1 for _, more in runs) - 1) & 0xFFFF
+    return struct.pack("<IBHHH", 12347, 1, key, size, len(runs)) + written
+
+
+def in_64_bits(*parts: bytes, keys: Sequence[int] = (0,), count: int | None = None) -> bytes:
+    head = struct.pack("<Q", len(parts) if count is None else count)
+    return head + b"".join(struct.pack("<I", k) + p for k, p in zip(keys, parts, strict=True))
+
+
+def bits_bitmap(claimed: int) -> bytes:
+    return struct.pack("<IIHHI", 12346, 1, 0, claimed - 1, 16) + b"\xff" * 8192
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        in_64_bits(run_bitmap((60_000, 60_000))),
+        in_64_bits(run_bitmap((5, 10), (7, 3))),
+        in_64_bits(bits_bitmap(5_000)),
+        in_64_bits(run_bitmap((0, 9)), run_bitmap((0, 9)), keys=(7, 3)),
+        in_64_bits(run_bitmap((0, 9)), count=1 << 63),
+        in_64_bits(run_bitmap((0, 9)), count=2),
+        in_64_bits(struct.pack("<II", 12346, 0xFFFFFFFF)),
+        in_64_bits(struct.pack("<I", 12347 | 0xFFFF << 16)),
+        in_64_bits(b"\0\0\0\0"),
+        in_64_bits(b""),
+    ],
+    ids=[
+        "runs go too far",
+        "runs overlap",
+        "bits",
+        "order",
+        "many",
+        "cut",
+        "containers",
+        "run flags",
+        "cookie",
+        "empty",
+    ],
+)
+def test_bitmaps_that_would_lead_out_of_memory_are_none(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^(its|it|a) "):
+        read_roaring64(data)
+
+
+def test_whole_bitmaps_are_bitmaps() -> None:
+    assert read_roaring64(in_64_bits(run_bitmap((5, 10))))[0] == BitMap(range(5, 16))
+    chance = random.Random(5)
+    for many in (1, 3, 4, 5, 70):
+        found = BitMap()
+        for key in range(many):
+            begin = key << 16
+            found |= BitMap(range(begin, begin + chance.randrange(1, 65_536)))
+            found |= BitMap(begin + chance.randrange(65_536) for _ in range(chance.choice((1, 9000))))
+        for runs in (False, True):
+            if runs:
+                found.run_optimize()
+            assert read_roaring64(in_64_bits(found.serialize())) == (found, len(found))
+
+
+def test_a_vector_of_billions_takes_the_memory_of_its_file(tmp_path: Path) -> None:
+    """All positions below 2^32 are deleted, and the manifest agrees: the ten rows that there are go, and no more."""
+    table = table_of(tmp_path, 10)
+    whole = BitMap(range(1 << 32))
+    body = b"\xd1\xd3\x39\x64" + in_64_bits(whole.serialize())
+    blob = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+    path = tmp_path / "billions-deletes.puffin"
+    path.write_bytes(b"PFA1" + blob)
+    of = table.files[0]
+    table.files[0] = replace(of, record_count=1 << 62)
+    where: dict[str, Any] = {"referenced_data_file": of.path, "content_offset": 4, "content_size": len(blob)}
+    content = FileContent.POSITION_DELETES
+    table.deletes.append(DataFile(f"file:{path}", 1 << 32, 4, "PUFFIN", content=content, **where))
+    table.version = 3
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert ids(table) == []
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB

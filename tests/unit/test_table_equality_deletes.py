@@ -422,7 +422,7 @@ def test_delete_files_of_unknown_formats_and_missing_ones_are_named(tmp_path: Pa
     number, file = table.files[1]
     table.files[1] = (number, replace(file, format="VORTEX"))
     with pytest.raises(
-        BergError, match=rf"^Reading the VORTEX equality delete file {re.escape(file.path)} is not supp"
+        BergError, match=rf"^Reading the VORTEX equality delete file {re.escape(file.path)} of snapshot \d+ is not"
     ):
         table.rows()
     table.files[1] = (number, replace(file, path=f"{file.path}.gone"))

@@ -369,6 +369,6 @@ def test_a_data_file_that_is_none(tmp_path: Path) -> None:
         assert caught.value.code is ErrorCode.CORRUPT
     path.unlink()
     table.files = [replace(table.files[0], file_size=1)]
-    with pytest.raises(BergError, match="not found") as caught:
+    with pytest.raises(BergError, match="of snapshot 1 is missing") as caught:
         table.scan()
     assert str(path) in caught.value.message

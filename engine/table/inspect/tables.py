@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.table.file_origins import origins_named
 from bergsql.engine.table.inspect.model import Inspected, RowStream
 from bergsql.engine.table.planning import FilePlan
 from bergsql.engine.table.read_point import current
@@ -96,7 +97,8 @@ def metadata_scan(
     if name == _SCANNED:
         from bergsql.engine.table.inspect.position_deletes import scan_sql
 
-        sql, variables = scan_sql(inspected, wanted, name_prefix)
+        with origins_named(metadata, inspected.snapshot, storage):
+            sql, variables = scan_sql(inspected, wanted, name_prefix)
         return TableScan(sql, variables, FilePlan(), Schema(0, fields), wanted)
     stream = RowStream(wanted, lambda: _family(name).batches(name, inspected, wanted))
     variable = f"{name_prefix}_rows"
