@@ -29,12 +29,13 @@ from bergsql.catalog.metadata.snapshots import (
     SnapshotRef,
 )
 from bergsql.catalog.metadata.sort import UNSORTED, SortOrder
-from bergsql.catalog.storage.base import MOST_BYTES
 
 if TYPE_CHECKING:
     from gzip import GzipFile
 
 MAX_FORMAT_VERSION = 3
+MOST_UNPACKED = 256 << 20
+"""How many bytes a gzipped metadata file may unpack to: parsed, they take many times as much."""
 _CHUNK = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 NO_SNAPSHOT = -1
@@ -274,8 +275,8 @@ def _read_bounded(file: GzipFile) -> bytes:
     data = bytearray()
     while chunk := file.read(_CHUNK):
         data += chunk
-        if len(data) > MOST_BYTES:
-            raise corrupt(f"it has more than {MOST_BYTES} bytes when unpacked.")
+        if len(data) > MOST_UNPACKED:
+            raise corrupt(f"it has more than {MOST_UNPACKED} bytes when unpacked.")
     return bytes(data)
 
 

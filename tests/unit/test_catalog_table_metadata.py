@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.catalog.metadata.table_metadata import TableMetadata
+from bergsql.catalog.metadata.table_metadata import MOST_UNPACKED, TableMetadata
 from tests.support.relics import TABLES, json_bytes, unpack_metadata
 
 
@@ -262,3 +262,11 @@ def test_metadata_is_a_value() -> None:
     one, other = TableMetadata.from_json(example()), TableMetadata.from_json(example())
     assert one == other
     assert replace(one, location="/elsewhere") != other
+
+
+def test_metadata_that_unpacks_to_too_much_is_named() -> None:
+    import gzip
+
+    bomb = gzip.compress(bytes(MOST_UNPACKED + 1), 1)
+    with pytest.raises(BergError, match=rf"v1.gz.metadata.json is damaged: it has more than {MOST_UNPACKED} bytes"):
+        TableMetadata.parse(bomb, "v1.gz.metadata.json")
