@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
+    from bergsql.catalog.base import LoadedTable
     from bergsql.engine.definitions import Found, Key, View, ViewStandpoint
+    from bergsql.engine.names import TableName
     from bergsql.engine.plan.relations import IcebergRelation, Relation, ViewRelation
     from bergsql.engine.session import Session
     from bergsql.engine.sql.functions.model import Special
@@ -18,10 +20,17 @@ if TYPE_CHECKING:
 class SessionRelations:
     """:class:`bergsql.engine.plan.relations.Relations` of a session."""
 
-    def __init__(self, session: Session | ViewStandpoint, reading: tuple[Key, ...] = ()) -> None:
-        """``reading``: the names of the views within which names are resolved, the outermost first."""
+    def __init__(
+        self,
+        session: Session | ViewStandpoint,
+        reading: tuple[Key, ...] = (),
+        loaded: dict[Key, LoadedTable] | None = None,
+    ) -> None:
+        """``reading``: the names of the views within which names are resolved, the outermost first. ``loaded``: the
+        tables that the statement has met, by their full names."""
         self._session = session
         self._reading = reading
+        self._loaded = {} if loaded is None else loaded
 
     @property
     def flavour(self) -> Flavour:
@@ -65,11 +74,11 @@ class SessionRelations:
         pointer = pointer_named(self._session, parts, span, reading=self._reading)
         if pointer is not None:
             target = pointer.target
-            table = load_pointed(pointer, span, declared=True)
+            table = self._once(target, lambda: load_pointed(pointer, span, declared=True))
             return IcebergRelation(target.parts, table, target.catalog.storage(), None)
         name = table_name(self._session, parts, span)
         try:
-            return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage(), None)
+            return IcebergRelation(name.parts, self._once(name), name.catalog.storage(), None)
         except BergError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise error.at(span) from None
@@ -103,7 +112,7 @@ class SessionRelations:
                 span=span,
             )
         inside = ViewStandpoint(self._session, view, temporary=found.temporary)
-        relations = SessionRelations(inside, (*self._reading, found.parts))
+        relations = SessionRelations(inside, (*self._reading, found.parts), self._loaded)
         return ViewRelation(found.parts, view.query, view.selected, view.names, relations)
 
     def function(self, parts: tuple[str, ...], span: Span | None, *, system: bool = False) -> Special | None:
@@ -122,7 +131,7 @@ class SessionRelations:
             signature = function.signature
             return python_call(function.name, function.sql_name, signature)
         inside = ViewStandpoint(self._session, function, temporary=function.temporary)
-        return sql_call(function.name, function.statement, SessionRelations(inside, self._reading))
+        return sql_call(function.name, function.statement, SessionRelations(inside, self._reading, self._loaded))
 
     def part_of_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
         """The table without the last of ``parts``, if that names a metadata table, branch, tag or snapshot of it.
@@ -144,6 +153,12 @@ class SessionRelations:
             return self._metadata_at_reference(shorter, suffix, span) if is_reference(suffix) else None
         return table._replace(suffix=suffix) if is_metadata_table(suffix) else self._at_reference(table, suffix, span)
 
+    def _once(self, name: TableName, load: Callable[[], LoadedTable] | None = None) -> LoadedTable:
+        """The table, loaded when the statement first meets it: however often it is read, in one state."""
+        if name.parts not in self._loaded:
+            self._loaded[name.parts] = load() if load is not None else name.catalog.load_table(name.ident)
+        return self._loaded[name.parts]
+
     def _iceberg_table(self, parts: tuple[str, ...], span: Span | None) -> IcebergRelation | None:
         """The Iceberg table that ``parts`` name, itself or through a table of connector 'iceberg'; None without one."""
         from bergsql.engine.definitions import pointer_named
@@ -153,12 +168,13 @@ class SessionRelations:
         pointer = pointer_named(self._session, parts, span, reading=self._reading)
         if pointer is not None:
             target = pointer.target
-            return IcebergRelation(target.parts, load_pointed(pointer, span, declared=True), target.catalog.storage())
+            table = self._once(target, lambda: load_pointed(pointer, span, declared=True))
+            return IcebergRelation(target.parts, table, target.catalog.storage())
         name = table_name(self._session, parts, span)
-        if not name.catalog.table_exists(name.ident):
+        if name.parts not in self._loaded and not name.catalog.table_exists(name.ident):
             return None
         try:
-            return IcebergRelation(name.parts, name.catalog.load_table(name.ident), name.catalog.storage())
+            return IcebergRelation(name.parts, self._once(name), name.catalog.storage())
         except BergError as error:
             raise error.at(span) from None
 

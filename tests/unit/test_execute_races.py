@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.engine.session import Session, SessionConfig
@@ -75,3 +76,31 @@ def test_a_table_that_another_session_just_dropped(
     else:
         with pytest.raises(BergError, match="was not found"):
             run(one, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT (SELECT COUNT(*) FROM t), (SELECT COUNT(*) FROM t), (SELECT COUNT(*) FROM v)",
+        "SELECT COUNT(*), MAX(b.n), MAX(b.n) FROM t AS a, (SELECT COUNT(*) AS n FROM t) AS b",
+        "SELECT COUNT(*), (SELECT COUNT(*) FROM t.snapshots), (SELECT COUNT(*) FROM `t$history`) FROM t",
+    ],
+)
+def test_a_statement_reads_a_table_in_one_state(
+    sessions: tuple[Session, Session], monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    one, other = sessions
+    run(other, "CREATE TABLE t AS SELECT 1 AS a")
+    run(one, "CREATE TEMPORARY VIEW v AS SELECT * FROM t")
+    original = HadoopCatalog.load_table
+
+    def busy(catalog: HadoopCatalog, ident: TableIdent) -> LoadedTable:
+        found = original(catalog, ident)
+        with monkeypatch.context() as quiet:
+            quiet.setattr(HadoopCatalog, "load_table", original)
+            run(other, "INSERT INTO t VALUES (2)")
+        return found
+
+    monkeypatch.setattr(HadoopCatalog, "load_table", busy)
+    (row,) = run(one, sql)
+    assert set(row) == {1}
