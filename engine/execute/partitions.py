@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.session import Session
+    from bergsql.engine.table.datafile import PartitionKey
 
 
 @dataclass(slots=True)
@@ -50,19 +51,20 @@ def show(session: Session, statement: st.ShowPartitions) -> Result:
 
 def partitions_of(table: LoadedTable, storage: Storage) -> list[Partition]:
     """The partitions of the current snapshot, by path. Those of all partition specs are there."""
+    from bergsql.engine.table.datafile import partition_key
     from bergsql.engine.table.planning import plan_files
     from bergsql.engine.table.read_point import current
 
     metadata = table.metadata
     plan = plan_files(metadata, current(metadata), None, storage)
-    by_key: dict[tuple[int, tuple[object, ...]], Partition] = {}
+    by_key: dict[PartitionKey, Partition] = {}
     by_path: dict[str, Partition] = {}
     for task in plan.tasks:
         file = task.data_file
-        key = (file.spec_id, file.partition)
+        key = partition_key(file.spec_id, file.partition)
         partition = by_key.get(key)
         if partition is None:
-            made = _partition(table, *key)
+            made = _partition(table, file.spec_id, file.partition)
             partition = by_key[key] = by_path.setdefault(made.path, made)
         partition.records += file.record_count
         partition.files += 1

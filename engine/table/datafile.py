@@ -13,6 +13,16 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+PartitionKey = tuple[int, tuple[object, ...]]
+"""A partition of a table: the spec's id and the values, made comparable by :func:`partition_key`."""
+
+
+def partition_key(spec_id: int, values: tuple[object, ...]) -> PartitionKey:
+    """What is equal for one partition alone: NaN is NaN, and -0.0 another partition than 0.0, as in Java."""
+    if not any(isinstance(v, float) for v in values):
+        return spec_id, values
+    return spec_id, tuple(repr(v) if isinstance(v, float) else v for v in values)
+
 
 class _Nothing(Mapping[int, Any]):
     """An empty mapping that may be a default."""

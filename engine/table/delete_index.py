@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from bergsql.engine.table.datafile import DataFile, FileContent, ManifestEntry
+from bergsql.engine.table.datafile import DataFile, FileContent, ManifestEntry, partition_key
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -107,13 +107,6 @@ class Thinning:
             left = [0, *accumulate(not self._unwanted(d) for d in shared)]
             known = self._thinned[id(shared)] = (self._kept(shared), left, shared)
         return known[0], known[1][start]
-
-
-def partition_key(spec_id: int, partition: tuple[object, ...]) -> tuple[int, tuple[object, ...]]:
-    """What is equal for one partition alone: NaN is NaN, and -0.0 another partition than 0.0, as in Java."""
-    if not any(isinstance(v, float) for v in partition):
-        return spec_id, partition
-    return spec_id, tuple(repr(v) if isinstance(v, float) else v for v in partition)
 
 
 class DeleteIndex:

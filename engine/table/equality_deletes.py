@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.table.delete_index import distinct, is_equality, partition_key
+from bergsql.engine.table.datafile import partition_key
+from bergsql.engine.table.delete_index import distinct, is_equality
 from bergsql.engine.table.equality_filter import wanted_keys
 from bergsql.engine.table.equality_keys import KeyColumn, key_columns
 from bergsql.engine.table.equality_positions import Lookup, deleted_places

@@ -14,12 +14,11 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import NestedField, UUIDType
 from bergsql.catalog.metadata.values import from_bytes, to_internal
 from bergsql.engine.table.binding import AllOf, AnyOf, Literal, Term, TermTest
-from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile
+from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile, PartitionKey, partition_key
 from bergsql.engine.table.facets import Facet, possible
 from bergsql.engine.table.file_facets import column_facets
 from bergsql.engine.table.producer import Operation, Producer, Selection
 from bergsql.engine.table.pruning import PartitionFacets
-from bergsql.engine.table.summary import PartitionId, partition_id
 from bergsql.engine.table.validate import History, check_no_new_rows
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class Everything(Selection):
 class InPartitions(Selection):
     """The files in some partitions. ``bounds`` holds, by spec, the least and greatest value of each field."""
 
-    partitions: frozenset[PartitionId]
+    partitions: frozenset[PartitionKey]
     bounds: Mapping[int, tuple[FieldSummary, ...]]
 
     @staticmethod
@@ -120,7 +119,7 @@ class InPartitions(Selection):
             if spec is not None:
                 listed = list(values)
                 bounds[spec_id] = summarize_partitions(listed, partition_types(spec, metadata.schema, listed))
-        return InPartitions(frozenset(partition_id(f) for f in files), bounds)
+        return InPartitions(frozenset(partition_key(f.spec_id, f.partition) for f in files), bounds)
 
     def may_hold(self, manifest: ManifestFile, metadata: TableMetadata) -> bool:
         mine = self.bounds.get(manifest.spec_id)
@@ -133,7 +132,7 @@ class InPartitions(Selection):
         return all(_overlap(f, a, b) for f, a, b in zip(fields, mine, manifest.partitions, strict=True))
 
     def takes(self, file: DataFile, metadata: TableMetadata) -> bool:  # noqa: ARG002
-        return partition_id(file) in self.partitions
+        return partition_key(file.spec_id, file.partition) in self.partitions
 
 
 def _overlap(f: NestedField, a: FieldSummary, b: FieldSummary) -> bool:

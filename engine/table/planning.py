@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled
-from bergsql.engine.table.delete_index import DeleteIndex, distinct, is_equality, partition_key
+from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled, partition_key
+from bergsql.engine.table.delete_index import DeleteIndex, distinct, is_equality
 from bergsql.engine.table.manifests import read_columns, read_manifest_list
 from bergsql.engine.table.read_point import ancestors
 

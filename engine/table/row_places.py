@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.types import StructType
 from bergsql.engine.sql.quoting import distinct_names, identifier
-from bergsql.engine.table.delete_index import partition_key
+from bergsql.engine.table.datafile import partition_key
 from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, column_name
 from bergsql.engine.table.metadata_columns import DELETED as IS_DELETED
 from bergsql.engine.table.metadata_columns import FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID

@@ -5,18 +5,14 @@ Keys, and their order, are those of Iceberg's Java writers (spec, "Optional Snap
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from bergsql.engine.table.datafile import DataFile, FileContent
+from bergsql.engine.table.datafile import DataFile, FileContent, PartitionKey, partition_key
 from bergsql.engine.version import version
 
 ENGINE_NAME = "bergsql"
 OPERATION = "operation"
-
-PartitionId = tuple[int, tuple[object, ...]]
-"""A partition of a table: the spec's id and the values, made comparable by :func:`partition_id`."""
 
 _TOTALS = {
     "total-records": ("added-records", "deleted-records"),
@@ -28,17 +24,12 @@ _TOTALS = {
 }
 
 
-def partition_id(file: DataFile) -> PartitionId:
-    """The partition of a file. NaN equals itself here, and -0.0 is not 0.0, as in Iceberg."""
-    return file.spec_id, tuple(struct.pack("<d", v) if isinstance(v, float) else v for v in file.partition)
-
-
 @dataclass(slots=True)
 class Tally:
     """Counts the files that a snapshot adds and removes."""
 
     _counts: dict[str, int] = field(default_factory=dict)
-    _partitions: set[PartitionId] = field(default_factory=set)
+    _partitions: set[PartitionKey] = field(default_factory=set)
 
     def add(self, files: Iterable[DataFile]) -> None:
         """Count files that the snapshot adds."""
@@ -51,7 +42,7 @@ class Tally:
             self._count(file, "removed", "deleted")
 
     def _count(self, file: DataFile, verb: str, data_verb: str) -> None:
-        self._partitions.add(partition_id(file))
+        self._partitions.add(partition_key(file.spec_id, file.partition))
         self._plus(f"{verb}-files-size", file.file_size if file.content_size is None else file.content_size)
         match file.content:
             case FileContent.DATA:

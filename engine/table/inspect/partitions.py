@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.types import IntegerType, LongType, NestedField, TimestamptzType
-from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.datafile import FileContent, PartitionKey, partition_key
 from bergsql.engine.table.inspect.file_columns import PARTITION, UnitedPartitions
 from bergsql.engine.table.inspect.model import rows_batches
 from bergsql.engine.table.manifests import read_columns, read_manifest_list
@@ -83,20 +83,16 @@ def batches(_: str, inspected: Inspected, wanted: Fields) -> Iterator[pa.RecordB
     """
     metadata = inspected.metadata
     partitions = UnitedPartitions(metadata)
-    found: dict[tuple[object, ...], _Partition] = {}
+    # Keys without their spec: specs may share a partition.
+    found: dict[PartitionKey, _Partition] = {}
     for entry in _live_entries(inspected):
         values = partitions.of(entry.data_file.spec_id, entry.data_file.partition)
-        partition = found.setdefault(tuple(map(_key, values)), _Partition(values))
+        partition = found.setdefault(partition_key(0, values), _Partition(values))
         partition.add(entry.data_file)
         snapshot = None if entry.snapshot_id is None else metadata.snapshot(entry.snapshot_id)
         if snapshot is not None:
             partition.touch(snapshot.timestamp_ms * 1000, snapshot.snapshot_id)
     return rows_batches(wanted, ({f.name: getattr(p, f.name) for f in wanted} for p in found.values()))
-
-
-def _key(value: object) -> Any:
-    """Equal for equal values, as Java compares them: NaN to itself, and 0.0 not to -0.0."""
-    return repr(value) if isinstance(value, float) else value
 
 
 def _live_entries(inspected: Inspected) -> Iterator[ManifestEntry]:
