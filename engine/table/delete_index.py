@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.table.datafile import DataFile, FileContent, ManifestEntry, partition_key
 
 if TYPE_CHECKING:
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 
 DELETE_FILE_PATH_ID = 2147483546
 """The field id of ``file_path`` in position delete files."""
+
+
+PUFFIN = "PUFFIN"
+"""The format of deletion vectors."""
+
+
+def is_vector(entry: ManifestEntry) -> bool:
+    """Whether a delete file by position is a deletion vector."""
+    return entry.data_file.format == PUFFIN
 
 
 def is_equality(entry: ManifestEntry) -> bool:
@@ -116,6 +126,7 @@ class DeleteIndex:
     """
 
     def __init__(self, entries: Iterable[ManifestEntry], metadata: TableMetadata) -> None:
+        """CORRUPT for a deletion vector of no data file, naming its Puffin file."""
         by_path: dict[str, list[ManifestEntry]] = {}
         ranged: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
         equality: dict[tuple[int, tuple[object, ...]], list[ManifestEntry]] = {}
@@ -124,7 +135,7 @@ class DeleteIndex:
         for entry in entries:
             file = entry.data_file
             if not is_equality(entry):
-                path = referenced_path(file)
+                path = _vector_path(entry) if is_vector(entry) else referenced_path(file)
                 if path is not None:
                     by_path.setdefault(path, []).append(entry)
                 else:
@@ -149,7 +160,8 @@ class DeleteIndex:
         named = self._by_path.get(file.path)
         if named is not None:
             # Position deletes reach also the files of their own commit.
-            found = tuple(d for d in named if (d.sequence_number or 0) >= number and _may_name(d.data_file, file.path))
+            reaching = (d for d in named if (d.sequence_number or 0) >= number)
+            found = tuple(d for d in reaching if is_vector(d) or _may_name(d.data_file, file.path))
         ranged = self._ranged.get(scope)
         if ranged is not None:
             found += tuple(d for d in ranged.naming(file.path.encode()) if (d.sequence_number or 0) >= number)
@@ -226,6 +238,18 @@ def referenced_path(file: DataFile) -> str | None:
     lower, upper = _path_bounds(file)
     # Bounds of the path are exact only when they agree: a truncated upper bound is above the path.
     return lower.decode() if lower is not None and lower == upper else None
+
+
+def _vector_path(entry: ManifestEntry) -> str:
+    """The data file of a deletion vector: its bounds say nothing (spec: ``referenced_data_file`` is required)."""
+    file = entry.data_file
+    if file.referenced_data_file is None:
+        message = (
+            f"Puffin file {file.path} of snapshot {entry.snapshot_id} is damaged: the manifest does not say of which"
+            " data file its deletion vector is."
+        )
+        raise BergError(ErrorCode.CORRUPT, message)
+    return file.referenced_data_file
 
 
 def _may_name(delete: DataFile, path: str) -> bool:

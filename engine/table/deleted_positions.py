@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.table.datafile import FileContent
+from bergsql.engine.table.delete_index import is_vector
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.datafile import ManifestEntry
     from bergsql.engine.table.planning import FileTask
-
-PUFFIN = "PUFFIN"
 
 
 def deleted_positions(
@@ -32,13 +31,13 @@ def deleted_positions(
 
     applied = [position_deletes(task) for task in tasks]
     found = [BitMap() for _ in tasks]
-    vectors = [(n, d[0]) for n, d in enumerate(applied) if d[0].data_file.format == PUFFIN]
+    vectors = [(n, d[0]) for n, d in enumerate(applied) if is_vector(d[0])]
     if vectors:
         from bergsql.engine.table.puffin import read_vectors
 
         for (n, _), positions in zip(vectors, read_vectors(storage, [e for _, e in vectors]), strict=True):
             found[n] = positions
-    files = {d.data_file.path: d for deletes in applied for d in deletes if d.data_file.format != PUFFIN}
+    files = {d.data_file.path: d for deletes in applied for d in deletes if not is_vector(d)}
     if files:
         from bergsql.engine.table.position_deletes import read_position_deletes
 
@@ -56,7 +55,7 @@ def deleted_positions(
 def position_deletes(task: FileTask) -> list[ManifestEntry]:
     """What deletes rows of a file by place: its deletion vector, beside which position delete files do not count."""
     deletes = [d for d in task.deletes if d.data_file.content == FileContent.POSITION_DELETES]
-    vectors = [d for d in deletes if d.data_file.format == PUFFIN]
+    vectors = [d for d in deletes if is_vector(d)]
     if len(vectors) > 1:
         message = f"Data file {task.data_file.path} has {len(vectors)} deletion vectors, but may have only one."
         raise BergError(ErrorCode.CORRUPT, message)

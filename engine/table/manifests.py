@@ -86,7 +86,13 @@ _STATUS, _SNAPSHOT_ID, _DATA_FILE, _PARTITION, _RECORD_COUNT, _FIRST_ROW_ID = 0,
 _REQUIRED = frozenset((_STATUS, 100, 101, _PARTITION, _RECORD_COUNT, 104))
 _CONTENT = 134
 _CONTENTS = frozenset((None, ManifestContent.DATA, ManifestContent.DELETES))
+_STATUSES = frozenset(EntryStatus)
 _FILE_CONTENTS = frozenset((None, *FileContent))
+_CONTENTS_OF: dict[int, frozenset[int | None]] = {
+    ManifestContent.DATA: frozenset((None, FileContent.DATA)),
+    ManifestContent.DELETES: frozenset((FileContent.POSITION_DELETES, FileContent.EQUALITY_DELETES)),
+}
+"""What the files of a manifest may hold."""
 _SIZES = frozenset((_RECORD_COUNT, 104))
 _LIST_IDS = manifest_list_ids()
 _OLD_LIST_NAMES = {"added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506}
@@ -233,9 +239,18 @@ class ManifestColumns:
                 raise avro.corrupt(self._what, "a required field is missing")
             if number in _SIZES and values and min(values) < 0:
                 raise avro.corrupt(self._what, "the size of a file is negative")
-            if number == _CONTENT and not _FILE_CONTENTS.issuperset(values):
-                raise avro.corrupt(self._what, "a file holds neither data nor deletes")
+            if number == _STATUS and not _STATUSES.issuperset(values):
+                raise avro.corrupt(self._what, "an entry neither adds a file nor keeps nor deletes it")
+            if number == _CONTENT and values and not _CONTENTS_OF[self.manifest.content].issuperset(values):
+                raise avro.corrupt(self._what, self._misplaced(values))
         return found
+
+    def _misplaced(self, contents: Sequence[int | None]) -> str:
+        if not _FILE_CONTENTS.issuperset(contents):
+            return "a file holds neither data nor deletes"
+        if self.manifest.content == ManifestContent.DATA:
+            return "the manifest list says that it is of data files, and it has a delete file"
+        return "the manifest list says that it is of delete files, and it has a data file"
 
     def column(self, number: int) -> Column | None:
         """The encoded values of a field that has a column of its own; None when the file lacks the field."""

@@ -123,7 +123,8 @@ class _Planning:
             columns = read_columns(self._storage, manifest, self._metadata)
             rows = columns.live() if self._appended is None else columns.appended_by(self._appended)
             files += len(rows)
-            count += sum(columns.field(_RECORD_COUNT, None if len(rows) == columns.count else rows))
+            counts, _ = columns.fields((_RECORD_COUNT, _CONTENT), None if len(rows) == columns.count else rows)
+            count += sum(counts)
         return FilePlan((), len(live), len(live), files, files), count
 
     def _data_entries(self, data: Sequence[ManifestFile], kept: Sequence[ManifestFile]) -> list[ManifestEntry]:
@@ -160,8 +161,8 @@ class _Planning:
 
 
 _DATA_FILE = attrgetter("data_file")
-_RECORD_COUNT = 103
-"""The id of a manifest's field."""
+_RECORD_COUNT, _CONTENT = 103, 134
+"""The ids of fields of a manifest. The content of files is held to that of the manifest as it is read."""
 
 
 def _age(entry: ManifestEntry) -> int:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.lru import Lru
-from bergsql.engine.table.deleted_positions import PUFFIN, deleted_positions, deletes_key, position_deletes
+from bergsql.engine.table.delete_index import PUFFIN
+from bergsql.engine.table.deleted_positions import deleted_positions, deletes_key, position_deletes
 
 if TYPE_CHECKING:
     import duckdb

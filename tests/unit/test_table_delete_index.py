@@ -7,7 +7,7 @@ import tracemalloc
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestEntry
@@ -64,6 +64,7 @@ def applies(delete: ManifestEntry, data: ManifestEntry) -> bool:
     return same_scope or (lower is not None and lower == upper)
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(deletes(), max_size=12), st.lists(files(FileContent.DATA), min_size=1, max_size=6))
 def test_as_the_rules_say_of_each_pair(given_: list[ManifestEntry], data: list[ManifestEntry]) -> None:
     index = DeleteIndex(given_, METADATA)

@@ -222,6 +222,26 @@ def test_a_vector_of_an_older_commit_than_its_file(tmp_path: Path) -> None:
     assert ids(table) == [0, 1, 2]
 
 
+def test_a_vector_of_no_data_file(tmp_path: Path) -> None:
+    """Bounds of paths do not stand for the data file of a vector, and do not keep it from the one it is of."""
+    table = table_of(tmp_path, 3, 3)
+    first, second = (f.path for f in table.files)
+    for bounds in ({}, {DELETE_FILE_PATH_ID: first.encode()}):
+        table.deletes.clear()
+        path = vector(table, (first, [0]), referenced_data_file=None, lower_bounds=bounds, upper_bounds=bounds)
+        with pytest.raises(
+            BergError, match="the manifest does not say of which data file its deletion vector"
+        ) as caught:
+            table.rows()
+        assert caught.value.code is ErrorCode.CORRUPT
+        assert caught.value.message.startswith(f"Puffin file file:{path} of snapshot 1 is damaged: ")
+    table.deletes.clear()
+    bounds = {DELETE_FILE_PATH_ID: second.encode()}
+    vector(table, (first, [0]), lower_bounds=bounds, upper_bounds=bounds)
+    vector(table, (second.replace("file:", "file://"), [1]))
+    assert ids(table) == [1, 2, 3, 4, 5]
+
+
 def test_positions_behind_the_last_row(tmp_path: Path) -> None:
     table = table_of(tmp_path, 3)
     vector(table, (table.files[0].path, [0, 3, 70_000, 1 << 31, 1 << 32, 1 << 50]))

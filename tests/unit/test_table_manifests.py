@@ -47,7 +47,14 @@ from bergsql.engine.table import avro
 from bergsql.engine.table.avro_nodes import BoundsMap, CountsMap
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
-from bergsql.engine.table.manifests import entries_of, read_manifest, read_manifest_list, read_raw_entries
+from bergsql.engine.table.manifests import (
+    ManifestColumns,
+    entries_of,
+    read_columns,
+    read_manifest,
+    read_manifest_list,
+    read_raw_entries,
+)
 from tests.support.shared import shared
 
 STORAGE = LocalStorage()
@@ -426,6 +433,54 @@ def test_partition_values_of_another_spec(tmp_path: Path) -> None:
         read_manifest(STORAGE, stored(tmp_path, data), table(SPEC))
     with pytest.raises(BergError, match="no partition spec 9"):
         read_manifest(STORAGE, stored(tmp_path, data, spec_id=9), table(SPEC))
+
+
+DATA, DELETES = ManifestContent.DATA, ManifestContent.DELETES
+
+
+@pytest.mark.parametrize(
+    ("status", "changed", "of", "reason"),
+    [
+        (5, {}, DATA, "an entry neither adds a file nor keeps nor deletes it"),
+        (-1, {}, DATA, "an entry neither adds a file nor keeps nor deletes it"),
+        (1, {"content": 3}, DATA, "a file holds neither data nor deletes"),
+        (1, {"content": 3}, DELETES, "a file holds neither data nor deletes"),
+        (1, {"content": 1}, DATA, "the manifest list says that it is of data files, and it has a delete file"),
+        (1, {"content": 0}, DELETES, "the manifest list says that it is of delete files, and it has a data file"),
+        (1, {"record_count": -6}, DATA, "the size of a file is negative"),
+        (1, {"file_size": -1}, DATA, "the size of a file is negative"),
+    ],
+)
+def test_values_that_mean_nothing(
+    status: int, changed: dict[str, Any], of: ManifestContent, reason: str, tmp_path: Path
+) -> None:
+    """Of one entry among others and of all of them, for a plan and for a count of rows that makes no entries."""
+    good = ManifestEntry(EntryStatus.ADDED, a_file(content=1 if of == DELETES else 0), 7, 1, 1)
+    bad = replace(good, status=status, data_file=replace(good.data_file, **changed))
+    for entries in ([bad], [bad] * 3, [good, bad, good]):
+        data = encode_manifest(entries, SPEC, SCHEMA, 2, of)
+        manifest = stored(tmp_path, data, content=of, added_snapshot_id=7)
+        columns = read_columns(STORAGE, manifest, table(SPEC))
+
+        def count(columns: ManifestColumns = columns) -> list[Any]:
+            return columns.fields((103, 134, 104), columns.live())
+
+        for read in (columns.entries, columns.raw_entries, count):
+            with pytest.raises(BergError) as caught:
+                read()
+            assert caught.value.code is ErrorCode.CORRUPT
+            told = f"Manifest {manifest.path} of snapshot 7 is damaged"
+            assert caught.value.message.startswith(told), caught.value.message
+            assert reason in caught.value.message
+
+
+def test_a_list_of_manifests_of_neither_kind(tmp_path: Path) -> None:
+    path = tmp_path / "snap.avro"
+    path.write_bytes(encode_manifest_list([ManifestFile("/m", 1), ManifestFile("/n", 1, content=7)], 1, None, 1, 2))
+    with pytest.raises(BergError, match="a manifest is neither of data files nor of delete files") as caught:
+        read_manifest_list(STORAGE, Snapshot(1, None, 0, 0, str(path), {}), table(SPEC))
+    assert caught.value.code is ErrorCode.CORRUPT
+    assert caught.value.message.startswith(f"Manifest list {path} of snapshot 1 is damaged")
 
 
 @settings(deadline=None, max_examples=300)
