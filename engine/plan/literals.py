@@ -45,6 +45,8 @@ def string_value(node: exp.Expr) -> str:
 def bind_number(text: str, node: exp.Expr | None) -> Bound:
     """``1`` is INT (BIGINT, DECIMAL when it must), ``1.5`` DECIMAL, ``1e10`` DOUBLE."""
     if text.isdigit():
+        if len(text) > MAX_DIGITS:
+            return decimal_literal(text.lstrip("0") or "0", node)
         value = int(text)
         type_ = integer_literal_type(value)
         if type_.kind is Kind.DECIMAL:

@@ -124,11 +124,12 @@ def ordinal(node: exp.Expr, count: int, clause: str) -> int | None:
     """The index of the item that a number in ORDER BY or GROUP BY names; None when it is not a number."""
     if not isinstance(node, exp.Literal) or node.args.get("is_string") or not str(node.this).isdigit():
         return None
-    number = int(node.this)
+    digits = str(node.this).lstrip("0") or "0"
+    number = int(digits[:9])  # nine are more than a query has columns
     if not 1 <= number <= count:
         raise BergError(
             ErrorCode.INVALID,
-            f"{clause} {number}: the query has {count} {'column' if count == 1 else 'columns'}.",
+            f"{clause} {digits[:40]}: the query has {count} {'column' if count == 1 else 'columns'}.",
             span=span_of(node),
         )
     return number - 1

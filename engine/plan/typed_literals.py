@@ -93,7 +93,7 @@ def timestamp_value(text: str, type_: DataType, zone_name: str) -> datetime | in
 
 def _suffixed_number(written: str, type_: DataType, node: exp.Expr) -> Bound:
     if type_.kind in BITS:
-        value = int(written)
+        value = int(written[:40])  # which is out of range already
         if value != wrap_int(value, type_.kind):
             raise BergError(
                 ErrorCode.TYPE, f"{written} is out of range for {type_.kind.value}.", span=span_of(node.this)
