@@ -77,6 +77,8 @@ def convert(bound: Bound, to: DataType, context: Context, *, safe: bool = False,
     if source == to:
         return bound
     if source.kind is Kind.NULL:
+        if "error(" in bound.sql and not bound.is_constant:  # which is raised, whatever it is cast to
+            return Bound.of(f"CAST({bound.sql} AS {duckdb_name(to)})", to, bound.text, bound, nullable=True)
         return constant(None, to, bound.text)
     if bound.is_constant:
         folded = fold.fold_cast(bound.constant, source, to, context, safe=safe, place=place)
