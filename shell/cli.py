@@ -41,3 +41,7 @@ def _leave(_number: int, _frame: object) -> None:
     """End at once. Before the first statement there is nothing to put in order, and some imports would swallow an
     exception and print its traceback."""
     os._exit(_INTERRUPTED)
+
+
+if __name__ == "__main__":  # python -m bergsql.shell.cli
+    sys.exit(main())

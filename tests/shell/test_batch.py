@@ -246,9 +246,10 @@ def test_debug_shows_the_class_and_the_traceback(berg: Berg) -> None:
     assert "BergError" in debug
 
 
-def test_it_is_a_module_too(berg: Berg, tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["bergsql.shell", "bergsql.shell.cli"])
+def test_it_is_a_module_too(module: str, berg: Berg, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bergsql.shell", *CSV, "-e", "SELECT 1 AS n"],
+        [sys.executable, "-m", module, *CSV, "-e", "SELECT 1 AS n"],
         env={**os.environ, "BERGSQL_HOME": str(berg.home)},
         cwd=tmp_path,
         capture_output=True,
