@@ -196,4 +196,9 @@ class SessionRelations:
         if not is_metadata_table(parts[-1].rpartition("$")[2]):
             return None
         relation = self.part_of_table(parts, span)
-        return None if relation is None else self._at_reference(relation, reference, span)
+        if relation is None:
+            return None
+        from bergsql.engine.plan.metadata_tables import check_state
+
+        check_state(relation, span)
+        return self._at_reference(relation, reference, span)

@@ -79,6 +79,8 @@ def _scan_lines(planned: PlannedScan) -> list[str]:
         lines.append(f"    columns: {', '.join(planned.columns)}")
     if not isinstance(planned.predicate, AlwaysTrue):
         lines.append(f"    pushed down: {_cut(str(planned.predicate))}")
+    if planned.limit is not None:
+        lines.append(f"    limit: {planned.limit}")
     if planned.of_metadata:
         return lines
     lines.append(f"    manifests: {files.manifests_kept} of {files.manifests_total}")

@@ -124,6 +124,8 @@ def alias_of(node: exp.Expr) -> tuple[str | None, list[exp.Expr]]:
 
 
 def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[str, Cte]) -> str:
+    if not isinstance(node.this, exp.Identifier | exp.Dot):
+        _refuse_version(node)
     if isinstance(node.this, exp.Anonymous):
         from bergsql.engine.plan.table_functions import bind_table_function
 
@@ -162,6 +164,16 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         asked = read_options(hints, planner.relations, span)
         relation, limit = travelled(relation, version, asked, planner, span), asked.limit
     return _bind_relation_of(relation, alias, names, scope, planner, span, limit, parts[-1])
+
+
+def _refuse_version(node: exp.Table) -> None:
+    """Refuse time travel behind what is no table."""
+    version = node.args.get("version")
+    if version is not None:
+        what = "A table function" if isinstance(node.this, exp.Anonymous) else "A query"
+        place = span_of(version) or span_of(node)
+        message = f"{what} has no versions: {version.name} AS OF stands behind the name of a table."
+        raise BergError(ErrorCode.INVALID, message, span=place)
 
 
 def _is_set(planner: Planner) -> bool:
@@ -237,9 +249,8 @@ def _bind_metadata_table(
     limit: int | None,
     written: str,
 ) -> str:
-    from bergsql.engine.plan.metadata_tables import check_state, names_of, output_columns
+    from bergsql.engine.plan.metadata_tables import names_of, output_columns
 
-    check_state(relation, span)
     number = planner.slot(relation)
     columns = output_columns(relation, number, span)
     answers_to = (alias,) if alias else names_of(relation, written)
@@ -252,7 +263,7 @@ def _limited(planner: Planner, number: int, limit: int | None) -> str:
     slot = planner.slots[number]
     if limit is None:
         return slot.mark
-    slot.sampled = True
+    slot.sampled, slot.limit = True, limit
     return f"(SELECT * FROM {slot.mark} LIMIT {limit})"
 
 
@@ -301,9 +312,10 @@ def derive(
             column.sql = f"{identifier(alias)}.{identifier(called.get(name, name))}"
     _refuse_same_name(scope, answers_to, span)
     hidden = None
-    if slot is not None and planner.slots[slot].relation.suffix is None:
+    of_metadata = slot is not None and planner.slots[slot].relation.suffix is not None
+    if slot is not None and not of_metadata:
         hidden = _metadata_columns(planner, slot, alias, scope)
-    scope.add(Source(answers_to, found, hidden))
+    scope.add(Source(answers_to, found, hidden, of_metadata))
     scope.slots.update(i.origin.slot for c in columns for i in images_of(c))
     if slot is not None:
         return f"{sql} AS {identifier(alias)}"

@@ -28,12 +28,10 @@ def fields_of(relation: IcebergRelation, span: Span | None) -> Fields:
 
 
 def check_state(relation: IcebergRelation, span: Span | None) -> None:
-    """Refuse a state of the table where its metadata table is of all snapshots.
+    """Refuse any state of the table where its metadata table is of all snapshots.
 
     :raises BergError: INVALID, at ``span``.
     """
-    if relation.point is None:
-        return
     from bergsql.engine.table.inspect.tables import check_point
 
     try:

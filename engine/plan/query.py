@@ -46,6 +46,8 @@ class PlannedScan(NamedTuple):
     """Whether it is a metadata table: what it reads is not planned."""
     relation: IcebergRelation | None = None
     """What is read: errors of files look there for their snapshots."""
+    limit: int | None = None
+    """How many rows of it a read option lets pass."""
 
 
 class QueryPlan(NamedTuple):
@@ -173,6 +175,7 @@ def _planned(number: int, slot: Slot, *, prunes: bool) -> PlannedScan:
         _snapshot_id(relation),
         state=_state(relation),
         relation=relation,
+        limit=slot.limit,
     )
 
 
@@ -185,7 +188,7 @@ def _state(relation: IcebergRelation) -> str:
     if relation.point is not None and relation.point.appended is not None:
         count = len(relation.point.appended)
         return f"what {count} {'snapshot' if count == 1 else 'snapshots'} appended"
-    return relation.reference or ""
+    return relation.reference or (relation.point.reference if relation.point is not None else "")
 
 
 def _answered(relation: IcebergRelation, answered: Answered, columns: frozenset[str]) -> PlannedScan:
@@ -227,6 +230,7 @@ def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
         state=_state(relation),
         of_metadata=True,
         relation=relation,
+        limit=slot.limit,
     )
 
 

@@ -88,14 +88,25 @@ def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | 
     )
 
 
+def long_of(text: str) -> int | None:
+    """A whole number of 64 bits, as Java's Long.parseLong reads it (but for the digits of other scripts, which are no
+    number here); None for any other text."""
+    number = int(text) if re.fullmatch(r"(?a)[+-]?0{0,99}\d{1,19}", text) else None
+    return number if number is not None and -(1 << 63) <= number < 1 << 63 else None
+
+
 def _check_value(option: Option) -> None:
     kind, value = _KINDS[option.key], option.value
     if kind is _FLAG and value.lower() not in ("true", "false"):
         raise BergError(ErrorCode.OPTION, f"'{option.key}' is 'true' or 'false'.", span=option.span)
-    if kind is _NUMBER and not (re.fullmatch(r"(?a)[+-]?\d{1,19}", value) and -(1 << 63) <= int(value) < 1 << 63):
+    number = long_of(value)
+    if kind is _NUMBER and number is None:
         what = "a snapshot's id" if option.key.endswith("snapshot-id") else "a whole number"
         if option.key == "as-of-timestamp":
             what = "a time in milliseconds since 1970"
         raise BergError(ErrorCode.OPTION, f"'{option.key}' takes {what}, not '{value}'.", span=option.span)
+    if option.key == "limit" and number is not None and number < -1:
+        message = f"'limit' takes a number of rows, or -1 for all of them, not '{value}'."
+        raise BergError(ErrorCode.OPTION, message, span=option.span)
     if kind is _NAME and not value:
         raise BergError(ErrorCode.OPTION, f"'{option.key}' takes a name.", span=option.span)

@@ -95,6 +95,10 @@ def _check_metadata_column(sources: list[Source], name: str, span: Span | None) 
     if folded in METADATA_COLUMNS | ROW_LINEAGE:
         message = f"Column '{name}' was not found."
         hint = f"A metadata column is read where its table stands in FROM, as '{folded}'."
+        if name != folded and any(s.hidden is not None for s in sources):
+            hint = f"Did you mean '{folded}'? Names are case-sensitive in the flink dialect."
+        elif any(s.of_metadata for s in sources):
+            hint = "Metadata tables have no metadata columns: those are of the rows of the table itself."
         raise BergError(ErrorCode.NOT_FOUND, message, span=span, hint=hint)
 
 

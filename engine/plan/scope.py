@@ -51,6 +51,8 @@ class Source(NamedTuple):
     names: tuple[str, ...]
     columns: list[SourceColumn]
     hidden: Callable[[], Sequence[SourceColumn]] | None = None
+    of_metadata: bool = False
+    """Whether it is a metadata table."""
 
 
 class Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import exp
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
-from bergsql.engine.plan.read_options import ReadOptions
+from bergsql.engine.plan.calls import call_name
+from bergsql.engine.plan.read_options import ReadOptions, long_of
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import NUMBERS, STAMPS, TEXTS, DataType, Kind
 from bergsql.engine.table import read_point
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.relations import IcebergRelation
     from bergsql.engine.sql.statements import Option
 
+NO_TIME = "This is not a time."
 _EPOCH = datetime(1970, 1, 1)
-_REFERENCE = re.compile(r"(?is)(?:(branch|tag)_(.+)|(snapshot_id|at_timestamp)_(\d+))\Z")
+_LONG = 1 << 63
+_REFERENCE = re.compile(r"(?is)(?:(branch|tag)_(.+)|(snapshot_id|at_timestamp)_([0-9]+))\Z")
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -45,9 +49,15 @@ def reference_point(metadata: TableMetadata, name: str, zone_name: str) -> ReadP
     kind, reference, word, number = found.groups()
     if kind:
         return read_point.at_reference(metadata, reference, kind.lower())
+    value = long_of(number)
     if word.lower() == "snapshot_id":
-        return read_point.at_snapshot(metadata, int(number))
-    return read_point.as_of(metadata, int(number), shown_in(zone_name))
+        if value is None:
+            shown = number if len(number) <= 40 else f"{number[:40]}…"
+            raise BergError(ErrorCode.NOT_FOUND, f"The table has no snapshot {shown}.")
+        return read_point.at_snapshot(metadata, value)
+    if value is None:
+        raise BergError(ErrorCode.INVALID, NO_TIME, hint="It is in milliseconds since 1970, a number of 64 bits.")
+    return read_point.as_of(metadata, value, shown_in(zone_name))
 
 
 def shown_in(zone_name: str) -> Callable[[int], str]:
@@ -102,6 +112,10 @@ def travelled(
     if len(ways) > 1:
         message = f"{ways[0].text} and {ways[1].text} both say which state of {relation.parts[-1]} to read."
         raise BergError(ErrorCode.INVALID, message, span=ways[1].span, hint="Leave one of them out.")
+    if ways and relation.suffix is not None:
+        from bergsql.engine.plan.metadata_tables import check_state
+
+        check_state(relation, span)  # whatever the state is, which is not looked up then
     try:
         point = ways[0].point() if ways else relation.point
         if increment is not None:
@@ -142,6 +156,12 @@ def _appended(options: tuple[Option, ...], metadata: TableMetadata, branch: Read
         elif end is not None and all(s.snapshot_id != end for s in read_point.ancestors(metadata, head)):
             option = given.get("end-snapshot-id") or given["end-tag"]
             raise BergError(ErrorCode.INVALID, f"Snapshot {end} is not on the branch that is read.", span=option.span)
+    if start is not None and start == end:
+        last = given.get("end-snapshot-id") or given.get("end-tag")
+        if last is not None:  # without an end: nothing came since
+            message = f"Snapshot {start} is both the start and the end: nothing is between them."
+            hint = "The start is an ancestor of the end, and does not belong to what is read."
+            raise BergError(ErrorCode.INVALID, message, span=last.span, hint=hint)
     return read_point.between(metadata, start, end)
 
 
@@ -175,10 +195,9 @@ def _at_version(version: exp.Expr, metadata: TableMetadata, planner: Planner, sp
         hint = f"Write '{named.name}' in quotes." if isinstance(named, exp.Column) else None
         message = "VERSION AS OF takes the id of a snapshot, or the name of a branch or tag in quotes."
         raise BergError(ErrorCode.INVALID, message, span=span_of(named) or span, hint=hint)
-    if re.fullmatch(r"(?a)[+-]?\d+", value) and value not in metadata.refs:
-        return read_point.at_snapshot(metadata, int(value))
-    if value.isdigit() and metadata.snapshot(int(value)) is not None:
-        return read_point.at_snapshot(metadata, int(value))
+    number = long_of(value)
+    if number is not None and (value not in metadata.refs or metadata.snapshot(number) is not None):
+        return read_point.at_snapshot(metadata, number)
     return read_point.at_reference(metadata, value, "snapshot, branch or tag")
 
 
@@ -205,12 +224,18 @@ def _constant(node: exp.Expr, planner: Planner) -> tuple[Bound, Context]:
 
 def _millis(node: exp.Expr, planner: Planner) -> int:
     """A constant time in milliseconds since 1970, cut down: numbers are seconds, what has no zone is the session's."""
+    _refuse_random(node)
     bound, context = _constant(node, planner)
+    if re.search(r"\b(?:random|uuid)\(\)", re.sub("'[^']*'", "", bound.sql)):  # within a function of the session's
+        raise _is_random(call_name(node) if isinstance(node, exp.Anonymous) else "this", span_of(node))
     kind = bound.type.kind
     if kind in NUMBERS:
         number = bound.constant if bound.is_constant else _evaluated(bound.sql, context)
-        if number is not None:
-            return int(Decimal(str(number)) * 1000 // 1)
+        seconds = Decimal(str(number)) if number is not None else Decimal("NaN")
+        if seconds.is_finite() and abs(seconds) < _LONG:
+            millis = math.floor(seconds * 1000)
+            if -_LONG <= millis < _LONG:
+                return millis
     elif kind in TEXTS or kind in STAMPS or kind is Kind.DATE:
         from bergsql.engine.plan.casts import coerce
 
@@ -221,12 +246,30 @@ def _millis(node: exp.Expr, planner: Planner) -> int:
         micros = None if value is None else _evaluated(f"epoch_us({instant.sql})", context)
         if isinstance(micros, int):
             return micros // 1000
-    elif kind is not Kind.NULL:
+    elif kind is Kind.NULL:
+        if not bound.is_constant:
+            _evaluated(bound.sql, context)  # raise_error() tells its own
+    else:
         from bergsql.engine.plan.casts import type_text
 
         message = f"AS OF takes a time, not {type_text(bound.type, planner.flavour)}."
         raise BergError(ErrorCode.TYPE, message, span=span_of(node))
-    raise BergError(ErrorCode.INVALID, "This is not a time.", span=span_of(node), hint="'2024-01-31 12:00:00', say.")
+    raise BergError(ErrorCode.INVALID, NO_TIME, span=span_of(node), hint="'2024-01-31 12:00:00', say.")
+
+
+_RANDOM = frozenset("rand random randn rand_integer randstr uniform uuid shuffle monotonically_increasing_id".split())
+
+
+def _refuse_random(node: exp.Expr) -> None:
+    """Refuse what gives another value each time, as Spark does. Raises INVALID."""
+    for call in node.find_all(exp.Anonymous):
+        if call_name(call).lower() in _RANDOM:
+            raise _is_random(call_name(call), span_of(call))
+
+
+def _is_random(name: str, span: Span | None) -> BergError:
+    message = f"AS OF takes a time that is the same whenever it is asked for, and {name} is random."
+    return BergError(ErrorCode.INVALID, message, span=span)
 
 
 def _evaluated(sql: str, context: Context) -> object:

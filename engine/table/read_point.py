@@ -28,6 +28,8 @@ class ReadPoint(NamedTuple):
     snapshot: Snapshot | None
     schema: Schema
     appended: frozenset[int] | None = None
+    reference: str = ""
+    """The branch or tag that was asked for, as a table's name has it: ``branch_b``."""
 
 
 def current(metadata: TableMetadata) -> ReadPoint:
@@ -89,7 +91,8 @@ def at_reference(metadata: TableMetadata, name: str, kind: str = "branch or tag"
     if snapshot is None:
         message = f"The {ref.type} '{name}' points to snapshot {ref.snapshot_id}, which the table does not have."
         raise BergError(ErrorCode.CORRUPT, message)
-    return ReadPoint(snapshot, metadata.schema if ref.is_branch else metadata.schema_for(snapshot))
+    schema = metadata.schema if ref.is_branch else metadata.schema_for(snapshot)
+    return ReadPoint(snapshot, schema, reference=f"{ref.type.lower()}_{name}")
 
 
 def between(metadata: TableMetadata, start: int | None, end: int | None = None) -> ReadPoint:

@@ -220,13 +220,30 @@ def _parse(cursor: Cursor, stop: int, into: type[exp.Expr] | None) -> tuple[exp.
             raise BergError(ErrorCode.SYNTAX, "This cannot be read.", span=whole)
         if any(t.key == "EXTRACT" for t in tokens):
             _place_units(trees[0], tokens)
-        return _restored(trees[0], converter.types), converter
+        tree = _restored(trees[0], converter.types)
+        if any(t.key == "OF" for t in tokens):
+            _place_versions(tree, tokens)
+        return tree, converter
     except ParseError as error:
         raise _syntax_error(error, tokens, cursor.text) from None
     except RecursionError:
         from bergsql.engine.sql.depth import too_deep
 
         raise too_deep("This", whole, ErrorCode.SYNTAX) from None
+
+
+def _place_versions(tree: exp.Expr, tokens: list[Token]) -> None:
+    """Give what is behind AS OF the place of its sign, and NULL and TRUE theirs, which sqlglot leaves out."""
+    for table in tree.find_all(exp.Table):
+        version, name = table.args.get("version"), table_name_span(table)
+        if version is None or name is None:
+            continue
+        value, at = version.expression, next((i for i, t in enumerate(tokens) if t.start >= name.end), 0)
+        first = next((b for a, b in zip(tokens[at:], tokens[at + 1 :], strict=False) if a.key == "OF"), None)
+        place = span_of(value)
+        if first is not None and (place is None or (first.key in ("-", "+") and first.start < place.start)):
+            end = place.end if place is not None else first.end
+            value.update_positions(line=0, col=0, start=first.start, end=end - 1)
 
 
 def _select_all(tokens: list[GlotToken]) -> list[GlotToken]:
