@@ -26,7 +26,7 @@ COLUMNS = "id BIGINT, day DATE, cat STRING, name STRING, n INT, price DOUBLE, am
 DIGITS = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
 QUERIES = {
     "sum": "SELECT SUM(price) AS s FROM {t}",
-    "wide": "SELECT COUNT(id) AS a, MAX(day) AS b, MAX(cat) AS c, MAX(name) AS d, SUM(n) AS e, SUM(price) AS f,"
+    "wide": "SELECT COUNT(id) AS a, MAX(day) AS b, MAX(cat) AS c, MAX(name) AS d, MAX(n) AS e, SUM(price) AS f,"
     " SUM(amount) AS g, COUNT(CASE WHEN flag THEN 1 END) AS h FROM {t}",
     "selective, id range": "SELECT COUNT(*) AS n, SUM(price) AS s FROM {t} WHERE id BETWEEN {low} AND {high}",
     "selective, cat =": "SELECT COUNT(*) AS n, SUM(price) AS s FROM {t} WHERE cat = 'cat-7'",
