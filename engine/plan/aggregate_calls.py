@@ -13,6 +13,7 @@ from bergsql.engine.plan.calls import bind_function, call_name, find, name_span,
 from bergsql.engine.plan.comparison import condition
 from bergsql.engine.plan.context import Context, refuse_opaque, refuse_unordered
 from bergsql.engine.plan.naming import call_text
+from bergsql.engine.plan.nested_order import key_of
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.sql.functions.model import Aggregate
@@ -248,7 +249,7 @@ def order_key(node: exp.Expr, context: Context, bound: Bound | None = None) -> t
     bound = bound or bind(inner, context)
     refuse_unordered(bound.type, context, inner, "ORDER BY")
     tail = f"{'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
-    return f"{bound.sql} {tail}", f"{bound.text} {tail}"
+    return f"{key_of(bound)} {tail}", f"{bound.text} {tail}"
 
 
 # --- OVER -------------------------------------------------------------------------------------------------------------

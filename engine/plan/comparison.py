@@ -39,6 +39,7 @@ SYMBOLS: dict[type[exp.Expr], str] = {
     exp.NullSafeNEQ: "<!=>",
 }
 _DUCK = {"<=>": "IS NOT DISTINCT FROM", "<!=>": "IS DISTINCT FROM"}
+_ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
 def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
@@ -46,7 +47,7 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     symbol = SYMBOLS[type(node)]
     left, right = comparable(a, b, context, node)
     result = Bound.of(
-        f"({left.sql} {_DUCK.get(symbol, symbol)} {right.sql})",
+        _compared(symbol, left, right),
         BOOLEAN,
         comparison_text(symbol, a, b),
         left,
@@ -57,6 +58,19 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     if symbol == "=" and right.is_constant and not left.is_constant and not left.volatile:
         result.equality = (left.sql, right.sql, right.type)
     return result
+
+
+def _compared(symbol: str, left: Bound, right: Bound) -> str:
+    a, b = left.sql, right.sql
+    if symbol in _ORDERS and left.type.kind in NESTED:
+        from bergsql.engine.plan.nested_order import key_sql
+
+        a, word = key_sql(a, left.type), b[:3]
+        if b.startswith(("ANY (", "ALL (")):  # a query of what is compared with
+            b = f"{word} (SELECT {key_sql('k.e', right.type)} FROM ({b[5:-1]}) AS k(e))"
+        else:
+            b = key_sql(b, right.type)
+    return f"({a} {_DUCK.get(symbol, symbol)} {b})"
 
 
 def comparison_text(symbol: str, a: Bound, b: Bound) -> str:

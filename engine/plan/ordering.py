@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,11 +12,15 @@ from bergsql.engine.plan.aggregate_calls import order_key
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.context import BoundQuery, Context, Cte, Planner
 from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.nested_order import has_key
 from bergsql.engine.plan.node_parts import refuse_unknown_parts
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.scope import Scope, Source, derived_columns
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
+
+_DRAWN = re.compile(r"\b(random|uuid)\(\)")
+"""What must not be written twice: it would be drawn twice. So such an item is ordered as DuckDB does."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,8 +109,9 @@ def _order_item(node: exp.Expr, items: list[Item], places: dict[str, int], conte
             if distinct:
                 _check_selected(inner, places, context)
             return "" if bound.is_constant else order_key(node, context, bound)[0]  # a literal orders nothing
-    number = Bound(str(position + 1), items[position].bound.type, "")
-    return order_key(node, context, number)[0]
+    item = items[position].bound
+    number = Bound(str(position + 1), item.type, "")
+    return order_key(node, context, item if has_key(item.type) and not _DRAWN.search(item.sql) else number)[0]
 
 
 def _check_selected(key: exp.Expr, places: dict[str, int], context: Context) -> None:

@@ -276,6 +276,28 @@ def _grouping_id(call: Call, arguments: list[Bound], context: Context) -> str:
     return f"CAST(GROUPING({', '.join(keys)}) AS BIGINT)"
 
 
+def _extreme(word: str) -> Callable[[Call, list[Bound], Context], str]:
+    """MIN and MAX; of rows and arrays by their ordering keys."""
+
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:
+        from bergsql.engine.plan.nested_order import key_of
+
+        value = arguments[0]
+        key = key_of(value)
+        return call(word, value.sql) if key == value.sql else call(f"arg_{word}", value.sql, key)
+
+    return made
+
+
+def _by_key(duck: str) -> Callable[[Call, list[Bound], Context], str]:
+    def made(call: Call, arguments: list[Bound], context: Context) -> str:
+        from bergsql.engine.plan.nested_order import key_of
+
+        return call(duck, arguments[0].sql, key_of(arguments[1]))
+
+    return made
+
+
 def _mode(call: Call, arguments: list[Bound], context: Context) -> str:
     """The most frequent value; of several that are, with TRUE behind, the least."""
     value = arguments[0]
@@ -284,10 +306,11 @@ def _mode(call: Call, arguments: list[Bound], context: Context) -> str:
         raise BergError(ErrorCode.INVALID, "The second argument of MODE, whether the least counts, is TRUE or FALSE.")
     if not told:
         return call("mode", value.sql)
+    from bergsql.engine.plan.nested_order import sorted_list
     from bergsql.engine.plan.sql_text import let
 
     # DuckDB has no order within a window's function: the values are counted in their order.
-    return let(call("list", value.sql), lambda x: f"list_mode(list_sort({x}))")
+    return let(call("list", value.sql), lambda x: f"list_mode({sorted_list(x, value.type, 'ASC', 'LAST')})")
 
 
 def _group_id(call: Call, arguments: list[Bound], context: Context) -> str:
@@ -322,8 +345,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("sum", "f", "n", _flink_sum_type, _sum),
     Aggregate("avg mean try_avg", "s", "N", _avg_type, _avg),
     Aggregate("avg mean try_avg", "f", "n", _flink_avg_type, _avg),
-    Aggregate("min", "fs", "a", 0, "min"),
-    Aggregate("max", "fs", "a", 0, "max"),
+    Aggregate("min", "fs", "a", 0, _extreme("min")),
+    Aggregate("max", "fs", "a", 0, _extreme("max")),
     Aggregate("stddev stddev_samp", "fs", "d", DOUBLE, "stddev_samp"),
     Aggregate("std", "s", "d", DOUBLE, "stddev_samp"),
     Aggregate("stddev_pop", "fs", "d", DOUBLE, "stddev_pop"),
@@ -346,8 +369,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Aggregate("every", "f", "b", BOOLEAN, "bool_and"),
     Aggregate("some", "f", "b", BOOLEAN, "bool_or"),
     Aggregate("any_value", "f", "a", 0, "any_value"),
-    Aggregate("max_by", "s", "aa", 0, "arg_max_null"),
-    Aggregate("min_by", "s", "aa", 0, "arg_min_null"),
+    Aggregate("max_by", "s", "aa", 0, _by_key("arg_max_null")),
+    Aggregate("min_by", "s", "aa", 0, _by_key("arg_min_null")),
     Aggregate("mode", "s", "ab?", 0, _mode),
     Aggregate("percentile_disc", "s", "da", _quantile_disc_type, _quantile_disc),
     Aggregate("percentile_approx approx_percentile", "s", "aaa?", _discrete_type, _approx_percentile),

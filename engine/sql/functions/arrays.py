@@ -170,13 +170,16 @@ def _array_slice(arguments: list[Bound], context: Context) -> str:
 
 def sorted_flink(arguments: list[Bound], context: Context) -> str:
     """Flink's: ascending with NULLs first, descending with NULLs last, unless it is said."""
+    from bergsql.engine.plan.nested_order import sorted_list
+
+    element = element_of(arguments[0])
 
     def made(given: list[str]) -> str:
         a, up = given[0], given[1] if len(given) > 1 else "TRUE"
         first = given[2] if len(given) > 2 else up
         cases = " ".join(
             f"WHEN {'' if ascending else 'NOT '}{up} AND {'' if nulls else 'NOT '}{first} THEN "
-            f"list_sort({a}, '{'ASC' if ascending else 'DESC'}', 'NULLS {'FIRST' if nulls else 'LAST'}')"
+            + sorted_list(a, element, "ASC" if ascending else "DESC", "FIRST" if nulls else "LAST")
             for ascending in (True, False)
             for nulls in (True, False)
         )

@@ -270,14 +270,25 @@ def _concat(arguments: list[Bound], context: Context) -> str:
 
 
 def _sorted(arguments: list[Bound], context: Context) -> str:
-    array = arguments[0].sql
-    up, down = f"list_sort({array}, 'ASC', 'NULLS FIRST')", f"list_sort({array}, 'DESC', 'NULLS LAST')"
+    from bergsql.engine.plan.nested_order import sorted_list
+
+    array, element = arguments[0].sql, _element(arguments)
+    up, down = sorted_list(array, element, "ASC", "FIRST"), sorted_list(array, element, "DESC", "LAST")
     ascending = arguments[1] if len(arguments) > 1 else None
     if ascending is not None and ascending.constant is False:
         return down
     if ascending is not None and ascending.constant is not True:
         raise BergError(ErrorCode.INVALID, "The order of SORT_ARRAY is TRUE or FALSE, not an expression.")
     return up
+
+
+def _extreme(word: str) -> Maker:
+    def made(arguments: list[Bound], context: Context) -> str:
+        from bergsql.engine.plan.nested_order import extreme
+
+        return extreme(word, arguments[0].sql, _element(arguments))
+
+    return made
 
 
 def _join(arguments: list[Bound], context: Context) -> str:
@@ -372,8 +383,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Scalar("array_prepend", "s", "Aa", 0, _with_one_of_its_type("ARRAY_PREPEND", _PREPEND)),
     Scalar("array_prepend", "f", "Aa", 0, _with_element(_PREPEND)),
     Scalar("array_distinct", "fs", "A", 0, _distinct),
-    Scalar("array_max", "fs", "A", _element, "list_max({0})"),
-    Scalar("array_min", "fs", "A", _element, "list_min({0})"),
+    Scalar("array_max", "fs", "A", _element, _extreme("max")),
+    Scalar("array_min", "fs", "A", _element, _extreme("min")),
     Scalar("array_reverse", "f", "A", 0, "list_reverse({0})"),
     Scalar("array_concat", "f", "CC*", 0, _concat),
     Scalar("array_join", "fs", "Att?", STRING, _join),

@@ -121,14 +121,19 @@ def _isnan(arguments: list[Bound], context: Context) -> str:
 
 
 def _greatest(word: str) -> Callable[[list[Bound], Context], str]:
+    from bergsql.engine.plan.nested_order import extreme, has_key
+
     def made(arguments: list[Bound], context: Context) -> str:
         for a in arguments:
             refuse_unordered(a.type, context, None, word.upper())
         listed = ", ".join(a.sql for a in arguments)
+        found = f"{word}({listed})"
+        if has_key(arguments[0].type):
+            found = extreme("max" if word == "greatest" else "min", f"[{listed}]", arguments[0].type)
         if context.spark:  # NULLs are skipped, as DuckDB does
-            return f"{word}({listed})"
+            return found
         test = " OR ".join(f"{a.sql} IS NULL" for a in arguments)
-        return f"CASE WHEN {test} THEN NULL ELSE {word}({listed}) END"
+        return f"CASE WHEN {test} THEN NULL ELSE {found} END"
 
     return made
 

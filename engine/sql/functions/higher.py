@@ -230,6 +230,7 @@ def _map_zip_with(node: exp.Expr, context: Context) -> Bound:
 def _array_sort(node: exp.Expr, context: Context) -> Bound:
     """Spark's: NULLs last, or by a lambda that compares. Then each element's rank is the number of those before it."""
     from bergsql.engine.plan.expressions import bind
+    from bergsql.engine.plan.nested_order import sorted_list
     from bergsql.engine.sql.parser.query import span_of
 
     if len(node.expressions) == 1:
@@ -239,7 +240,7 @@ def _array_sort(node: exp.Expr, context: Context) -> Bound:
         if array.type.kind is not Kind.ARRAY:
             what = type_text(array.type, context.flavour)
             raise type_error(f"ARRAY_SORT takes an array, not {what}.", span_of(node.expressions[0]) or span_of(node))
-        sql = f"list_sort({array.sql}, 'ASC', 'NULLS LAST')"
+        sql = sorted_list(array.sql, element_of(array), "ASC", "LAST")
         return Bound.of(sql, array.type, f"array_sort({array.text}, {_COMPARED})", array)
     (array,), (function,) = _parts(node, context, "array_sort", "A")
     x, i, y, j = _fresh(context, 4)
