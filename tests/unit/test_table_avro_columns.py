@@ -10,7 +10,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergsql.catalog.errors import BergError
@@ -115,7 +115,7 @@ def plain(cutter: Cutter, columns: Columns) -> list[Any]:
     ]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 @given(st.lists(rows, min_size=1, max_size=12), st.lists(rows, max_size=6))
 def test_an_expression_cuts_as_one_by_one(known: list[Any], new: list[Any]) -> None:
     """An expression made of some records cuts these and others, and what it cannot is stepped over."""
@@ -169,6 +169,7 @@ def test_places_are_found_where_maps_are_alike() -> None:
     assert encoded_bounds(column, shape, 1, 9) == [None] * 200
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(rows, min_size=1, max_size=8), st.booleans())
 def test_maps_are_searched_where_they_are_not_alike(records: list[Any], null_last: bool) -> None:
     """Whatever the maps are like, and in whichever order a writer puts the branches of an optional field."""

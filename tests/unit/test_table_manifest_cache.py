@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergsql.catalog.errors import BergError
@@ -222,7 +222,7 @@ def test_processes_that_write_and_tidy_at_once(home: Path, tmp_path: Path) -> No
         assert decode(kept.read_bytes(), bytes.fromhex(kept.name)).count == 40
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_damage_is_always_noticed(draw: st.DataObject) -> None:
     content = CONTENT

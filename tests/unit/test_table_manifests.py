@@ -15,7 +15,7 @@ from zlib import compress, crc32
 import fastavro
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -322,6 +322,7 @@ def test_bounds_of_partitions_in_the_list() -> None:
     assert (described.added_files_count, described.added_rows_count, described.min_sequence_number) == (5, 5, 4)
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(-(2**63), 2**63 - 1)), max_size=200),
     st.lists(st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=300)), max_size=20),
@@ -483,7 +484,7 @@ def test_a_list_of_manifests_of_neither_kind(tmp_path: Path) -> None:
     assert caught.value.message.startswith(f"Manifest list {path} of snapshot 1 is damaged")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
 @given(at=st.integers(0, 10**6), byte=st.integers(0, 255), cut=st.booleans())
 def test_damage_is_named_and_never_a_traceback(
     at: int, byte: int, cut: bool, tmp_path_factory: pytest.TempPathFactory

@@ -17,7 +17,7 @@ from uuid import UUID
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergsql.catalog.errors import BergError
@@ -314,7 +314,11 @@ def wanted_files(files: Sequence[list[dict[str, Any]]], predicate: Predicate) ->
     return {f for (f,) in DUCK.execute(f"SELECT DISTINCT file FROM rows WHERE {sql(predicate)}").fetchall()}
 
 
-@settings(deadline=None, max_examples=int(os.environ.get("PRUNING_EXAMPLES", "100")))
+@settings(
+    deadline=None,
+    max_examples=int(os.environ.get("PRUNING_EXAMPLES", "100")),
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data(), names=st.lists(st.sampled_from(list(TYPES)), min_size=1, max_size=3, unique=True))
 def test_files_with_wanted_rows_are_kept(data: st.DataObject, names: list[str]) -> None:
     both = (data.draw(specs(0, names)), data.draw(specs(1, names)))
