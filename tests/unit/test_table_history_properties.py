@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -34,22 +35,33 @@ from tests.support.history.builder import TableBuilder
 from tests.support.history.model import ModelRow
 from tests.support.history.random_predicate import holds, random_predicate
 from tests.support.history.random_table import EQUALITY_STEPS, POSITION_STEPS, STEPS, Plan, plans, play
+from tests.support.history.situations import SITUATIONS
 from tests.support.history.values import NANOSECONDS, token
 
 STORAGE = LocalStorage()
 DUCK = Duck()
 ALL_STEPS = (*STEPS, *POSITION_STEPS * 2, *EQUALITY_STEPS * 2)
-DUCK = Duck()
-ALL_STEPS = (*STEPS, *POSITION_STEPS * 2, *EQUALITY_STEPS * 2)
-FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 Rows = list[dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Told:
+    """A history that is told step by step, and the seed of what is asked of it."""
+
+    tell: Callable[[Path], TableBuilder]
+    seed: int = 0
+
+
+def made(plan: Plan | Told, folder: Path) -> TableBuilder:
+    return plan.tell(folder) if isinstance(plan, Told) else play(plan, folder)
+
+
 @contextmanager
-def played(plan: Plan) -> Iterator[TableBuilder]:
+def played(plan: Plan | Told) -> Iterator[TableBuilder]:
     with TemporaryDirectory() as folder:
-        yield play(plan, Path(folder) / "db" / "t")
+        yield made(plan, Path(folder) / "db" / "t")
 
 
 def points(table: TableBuilder) -> list[ReadPoint]:
@@ -115,7 +127,7 @@ def _told_token(f: NestedField, row: dict[str, Any]) -> object:
 # --- the properties ---------------------------------------------------------------------------------------------------
 
 
-def check_rows(plan: Plan) -> None:
+def check_rows(plan: Plan | Told) -> None:
     with played(plan) as table:
         for point in points(table):
             fields, rows = scanned(table, point)
@@ -123,7 +135,7 @@ def check_rows(plan: Plan) -> None:
             assert multiset(fields, rows) == multiset(fields, model_rows(table, point))
 
 
-def check_projections(plan: Plan) -> None:
+def check_projections(plan: Plan | Told) -> None:
     """Any columns, metadata columns among them, are those columns of the whole."""
     random = Random(plan.seed)
     with played(plan) as table:
@@ -139,7 +151,7 @@ def check_projections(plan: Plan) -> None:
             assert multiset(fields, rows) == multiset(fields, expected)
 
 
-def check_pruning(plan: Plan) -> None:
+def check_pruning(plan: Plan | Told) -> None:
     """What a predicate leaves out, it would have filtered out."""
     random = Random(plan.seed)
     with played(plan) as table:
@@ -153,10 +165,10 @@ def check_pruning(plan: Plan) -> None:
                 assert multiset(fields, kept) == multiset(fields, wanted), predicate
 
 
-def check_sql(plan: Plan) -> None:
+def check_sql(plan: Plan | Told) -> None:
     """Counts, and time travel to every snapshot, moment, branch and tag, as a person writes them."""
     with TemporaryDirectory(prefix="t", dir=warehouse() / "db") as folder:
-        table = play(plan, Path(folder))
+        table = made(plan, Path(folder))
         table.loaded()
         name = f"c.db.`{Path(folder).name}`"
         for where, point in travels(table):
@@ -167,11 +179,11 @@ def check_sql(plan: Plan) -> None:
             assert asked(f"SELECT COUNT(*) FROM {name}{where}")[1] == [[ids.total()]], where
 
 
-def check_counts(plan: Plan) -> None:
+def check_counts(plan: Plan | Told) -> None:
     """COUNT, MIN and MAX that manifests answer are those of the rows, at every point of a history."""
     random = Random(plan.seed)
     with TemporaryDirectory(prefix="t", dir=warehouse() / "db") as folder:
-        table = play(plan, Path(folder))
+        table = made(plan, Path(folder))
         table.loaded()
         name = f"c.db.`{Path(folder).name}`"
         moments, appended = list(travels(table)), list(increments(table))
@@ -297,6 +309,21 @@ def test_counts_by_manifests_are_those_of_scans() -> None:
     assert WAYS["answered"]
     assert WAYS["scanned"]
     assert WAYS["deletes"]
+
+
+@pytest.mark.parametrize("tell", SITUATIONS)
+def test_situations(tell: Callable[[Path], TableBuilder]) -> None:
+    """What random histories seldom reach."""
+    check_rows(Told(tell))
+    check_projections(Told(tell))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", [check_pruning, check_sql, check_counts])
+@pytest.mark.parametrize("tell", SITUATIONS)
+def test_what_is_asked_of_situations(tell: Callable[[Path], TableBuilder], check: Any) -> None:
+    for seed in range(5):
+        check(Told(tell, seed))
 
 
 def test_the_two_zeros_are_two_partitions() -> None:
