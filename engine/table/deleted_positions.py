@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.datafile import ManifestEntry
     from bergsql.engine.table.planning import FileTask
+
+ENTRY_BYTES = 500
+"""What an entry of a cache weighs beside its value: key, objects and links."""
 
 
 def deleted_positions(
@@ -62,9 +66,14 @@ def position_deletes(task: FileTask) -> list[ManifestEntry]:
     return vectors or deletes
 
 
-def deletes_key(task: FileTask) -> tuple[object, ...]:
+def deletes_key(task: FileTask) -> bytes:
     """What is equal where the same rows of the same file are deleted: none of these files ever changes."""
-    parts: list[object] = [task.data_file.path, task.data_file.file_size]
+    parts: list[object] = [task.data_file.path, task.data_file.file_size, task.data_file.record_count]
     for d in (e.data_file for e in position_deletes(task)):
         parts += (d.path, d.file_size, d.content_offset, d.record_count)
-    return tuple(parts)
+    return digest(parts)
+
+
+def digest(parts: Sequence[object]) -> bytes:
+    """A key of 16 bytes for texts and numbers, however many: what remembers much keeps no paths."""
+    return blake2b(repr(tuple(parts)).encode(), digest_size=16).digest()

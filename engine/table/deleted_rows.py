@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import not_supported
 from bergsql.catalog.lru import Lru
 from bergsql.engine.duck import set_variables
-from bergsql.engine.table.deleted_positions import deleted_positions, deletes_key
+from bergsql.engine.table.deleted_positions import ENTRY_BYTES, deleted_positions, deletes_key
 from bergsql.engine.table.file_groups import PARQUET, DeleteSql
 from bergsql.engine.table.file_streams import count_rows
 from bergsql.engine.table.roaring import plain_bits
@@ -44,7 +44,7 @@ _MOST_ROWS = (1 << 31) - 8
 OF_FILE, LENGTH, BITS = "of_file", "length", "bits"
 """The columns of the table that is joined."""
 
-_cache: Lru[tuple[object, ...], bytes] = Lru(CACHE_BYTES)
+_cache: Lru[bytes, bytes] = Lru(CACHE_BYTES)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class DeletedRows:
             positions = deleted_positions(cursor, self.storage, self.metadata, wanted, name)
             for i, those in zip(missing, positions, strict=True):
                 bits = plain_bits(self._cut(tasks[i], those))
-                _cache.put(keys[i], bits, len(bits) + 500)
+                _cache.put(keys[i], bits, len(bits) + ENTRY_BYTES)
                 found[i] = bits
         there = [b"" if bits is None else bits for bits in found]
         if self.padded:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
 from bergsql.catalog.lru import Lru
 from bergsql.engine.duck import set_variables
 from bergsql.engine.table.delete_index import is_equality
+from bergsql.engine.table.deleted_positions import ENTRY_BYTES, digest
 from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS
 from bergsql.engine.table.file_streams import count_rows
 
@@ -74,7 +74,7 @@ class DeletedPlaces:
         for i, found in enumerate(self._bits):
             if found is None:
                 found = self._bits[i] = bytes(sizes[i] // 8)
-            _known.put(self._names[i], found, len(found))
+            _known.put(self._names[i], found, len(found) + ENTRY_BYTES)
         self.lookups = ()
         indexes = pa.array(range(len(self._bits)), pa.int64())
         set_variables(cursor, {name: pa.table({FILE_INDEX: indexes, "bits": pa.array(self._bits, pa.binary())})})
@@ -130,4 +130,4 @@ def _name(task: FileTask, context: str) -> bytes:
     """A digest of the data file, its deletes, and all that numbers them."""
     parts = [context, task.data_file.path, str(task.data_file.file_size), str(task.sequence_number)]
     parts += sorted(f"{d.sequence_number} {d.data_file.path}" for d in task.deletes if is_equality(d))
-    return blake2b("\0".join(parts).encode(), digest_size=16).digest()
+    return digest(parts)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.planning import FileTask
 
-_counts: Lru[tuple[object, ...], int] = Lru(20_000)
+_counts: Lru[bytes, int] = Lru(20_000)
 """How many rows of a data file are deleted."""
 
 
@@ -42,7 +42,7 @@ class RowCount:
         cursor.execute(f"SET VARIABLE {name} = CAST(? AS BIGINT)", [self.known - self._deleted(cursor, name)])
 
     def _deleted(self, cursor: duckdb.DuckDBPyConnection, name: str) -> int:
-        keys = [(*deletes_key(t), t.data_file.record_count) for t in self.tasks]
+        keys = [deletes_key(t) for t in self.tasks]
         found = [_counts.get(key) for key in keys]
         missing = [i for i, count in enumerate(found) if count is None]
         if missing:
