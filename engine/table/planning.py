@@ -45,7 +45,6 @@ class FilePlan:
     bytes_kept: int = 0
     delete_files: int = 0
     """Delete files that apply to some file kept."""
-    delete_bytes: int = 0
     pruned_by: tuple[tuple[str, int], ...] = ()
     """How many files each rule left out, in the order in which the rules were asked: ``("partition day(ts)", 12)``."""
 
@@ -100,7 +99,6 @@ class _Planning:
         sequence_numbers = [e.sequence_number or 0 for e in found]
         columns = (list(map(_DATA_FILE, found)), sequence_numbers, map(deletes.for_file, found))
         tasks = tuple(filled(FileTask, len(found), columns))
-        applied = [d.data_file for d in distinct(t.deletes for t in tasks if t.deletes)]
         return FilePlan(
             tasks,
             manifests_total=len(data),
@@ -108,8 +106,7 @@ class _Planning:
             files_total=self._files_total,
             files_kept=len(tasks),
             bytes_kept=sum(t.data_file.file_size for t in tasks),
-            delete_files=len(applied),
-            delete_bytes=sum(d.content_size or d.file_size for d in applied),
+            delete_files=len(distinct(t.deletes for t in tasks if t.deletes)),
             pruned_by=() if self._pruner is None else tuple(self._pruner.pruned_by.items()),
         )
 

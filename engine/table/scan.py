@@ -143,9 +143,7 @@ def _less_deletes(plan: FilePlan, metadata: TableMetadata, wanted: Bound) -> Fil
     from bergsql.engine.table.equality_pruning import EqualityPruner
 
     tasks = EqualityPruner(metadata, wanted).pruned(plan.tasks)
-    files = [d.data_file for d in distinct(t.deletes for t in tasks)]
-    size = sum(f.content_size or f.file_size for f in files)
-    return replace(plan, tasks=tasks, delete_files=len(files), delete_bytes=size)
+    return replace(plan, tasks=tasks, delete_files=len(distinct(t.deletes for t in tasks)))
 
 
 def _refuse(plan: FilePlan, table: LoadedTable) -> None:
