@@ -189,7 +189,7 @@ def attach_decimal(result: Bound, symbol: str, a: Bound, b: Bound, context: Cont
         return
     sign = -1 if symbol == "-" and operand is b else 1
     offset = -Decimal(value) if symbol == "-" and operand is a else Decimal(value)
-    attach(result, operand, steps.added_exactly(sign, offset, result.type.scale or 0, total=False))
+    attach(result, operand, steps.added_exactly(sign, offset, result.type.scale or 0))
 
 
 def attach_negation(result: Bound, operand: Bound) -> None:

@@ -16,9 +16,9 @@ _ULPS = 2.0**-50
 _SINGLE_ULPS = 2.0**-21
 
 
-def same(*, total: bool = True, nans: bool = False) -> Step:
-    """The operand itself, or NULL where not ``total``; ``nans``: NaN may come out of what was none."""
-    return Step(lambda r: (r if not nans else r._replace(nan=True),), total)
+def same(*, total: bool = True) -> Step:
+    """The operand itself, or NULL where not ``total``."""
+    return Step(lambda r: (r,), total)
 
 
 def whole_ends(wanted: Range) -> tuple[int | None, int | None]:
@@ -43,14 +43,11 @@ def _closed(low: int | None, high: int | None, *, nan: bool = False) -> Ranges:
     return (Range(None if low is None else End(low), None if high is None else End(high), nan),)
 
 
-def affine(sign: int, offset: int, bits: int | None) -> Step:
-    """``sign * x + offset`` of whole numbers, wrapped to ``bits`` (None: it never overflows)."""
+def affine(sign: int, offset: int, bits: int) -> Step:
+    """``sign * x + offset`` of whole numbers, wrapped to ``bits``."""
 
     def back(wanted: Range) -> Ranges:
         low, high = whole_ends(wanted)
-        if bits is None:
-            ends = (None if low is None else low - offset, None if high is None else high - offset)
-            return _closed(*ends) if sign > 0 else _closed(*(None if e is None else -e for e in reversed(ends)))
         least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
         low, high = max(least, least if low is None else low), min(most, most if high is None else high)
         if low > high:
@@ -116,8 +113,8 @@ def added(offset: int | float | Decimal, *, single: bool = False) -> Step:
     return Step(back)
 
 
-def added_exactly(sign: int, offset: Decimal, scale: int, *, total: bool) -> Step:
-    """``sign * x + offset`` of decimals, rounded to ``scale``."""
+def added_exactly(sign: int, offset: Decimal, scale: int) -> Step:
+    """``sign * x + offset`` of decimals, rounded to ``scale``, or NULL where it does not fit."""
     unit = Decimal((0, (1,), -scale))
 
     def back(wanted: Range) -> Ranges:
@@ -129,7 +126,7 @@ def added_exactly(sign: int, offset: Decimal, scale: int, *, total: bool) -> Ste
         moved = Range(low, high, nan=False)
         return (moved,) if sign > 0 else (Range(_negative(high), _negative(low), nan=False),)
 
-    return Step(back, total)
+    return Step(back, total=False)
 
 
 def _decimal_end(end: End | None) -> End | None:
@@ -140,8 +137,8 @@ def _decimal_end(end: End | None) -> End | None:
     return End(Decimal(end.value), end.closed)
 
 
-def near(margin: Decimal | int = 0, *, relative: float = 0.0, total: bool = True, nan: bool = False) -> Step:
-    """A rounding by at most ``margin``, or by ``relative`` of the value. ``nan``: NaN may have become anything."""
+def near(margin: Decimal | int = 0, *, relative: float = 0.0, total: bool = True) -> Step:
+    """A rounding by at most ``margin``, or by ``relative`` of the value."""
 
     def out(end: End | None, sign: int) -> End | None:
         if end is None:
@@ -158,7 +155,7 @@ def near(margin: Decimal | int = 0, *, relative: float = 0.0, total: bool = True
         return End(value, end.closed or bool(margin or relative))
 
     def back(wanted: Range) -> Ranges:
-        return (Range(out(wanted.low, -1), out(wanted.high, 1), wanted.nan or nan),)
+        return (Range(out(wanted.low, -1), out(wanted.high, 1), wanted.nan),)
 
     return Step(back, total)
 

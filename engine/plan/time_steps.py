@@ -144,7 +144,11 @@ def moved(by: int, slack: int = 0) -> Step:
     return Step(back)
 
 
-def moved_by_months(months: int, tick: int, slack_days: int = 4) -> Step:
+_SLACK_DAYS = 4
+"""A shorter month cuts at most three days off; one more does no harm."""
+
+
+def moved_by_months(months: int, tick: int) -> Step:
     """The operand ``months`` later, on the last day of a month that is too short (``tick``: see :func:`cut_to`)."""
     width = DAY_MICROS * tick if tick else 1
 
@@ -157,9 +161,9 @@ def moved_by_months(months: int, tick: int, slack_days: int = 4) -> Step:
     def back(wanted: Range) -> Ranges:
         low, high = wanted.low, wanted.high
         if low is not None:
-            low = End(earlier(low.value) - slack_days * width)
+            low = End(earlier(low.value) - _SLACK_DAYS * width)
         if high is not None:
-            high = End(earlier(high.value) + slack_days * width)
+            high = End(earlier(high.value) + _SLACK_DAYS * width)
         return (Range(low, high, nan=False),)
 
     return Step(back)

@@ -18,7 +18,6 @@ from bergsql.catalog.metadata.types import (
     MapType,
     NestedField,
     StructType,
-    walk,
 )
 from tests.support.history.data_files import Row
 from tests.support.history.values import token
@@ -205,8 +204,3 @@ def project(value: Any, stored: IcebergType, wanted: IcebergType, defaults: Mapp
         case MapType(), MapType():
             return [(k, project(v, stored.value, wanted.value, defaults)) for k, v in value]
     return value
-
-
-def all_fields(schemas: Iterable[Schema]) -> dict[int, NestedField]:
-    """Every field that the schemas ever had, as the latest one has it."""
-    return {f.field_id: f for schema in schemas for f in walk(schema.fields)}
