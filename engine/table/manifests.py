@@ -5,7 +5,7 @@ Manifests are immutable, so what was decoded is kept in a bounded cache. Writing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -305,10 +305,6 @@ class ManifestColumns:
         statuses = enumerate(self.field(_STATUS))
         return [i for i, status in statuses if status == EntryStatus.ADDED and added_by[i] in snapshot_ids]
 
-    def raw_entries(self, rows: Sequence[int] | None = None) -> list[RawEntry]:
-        """Some rows (None: all) as written, nothing inherited."""
-        return list(map(RawEntry._make, zip(*self.fields(_RAW_IDS, rows), strict=True)))
-
     def entries(self, rows: Sequence[int] | None = None) -> list[ManifestEntry]:
         """Some rows (None: all), with what they inherit (spec, "Inheritance")."""
         row_ids = None
@@ -411,31 +407,12 @@ def _with_columns(manifest: ManifestFile, metadata: TableMetadata, columns: Colu
     return ManifestColumns(manifest, _spec_of(manifest, metadata), columns, _called(manifest))
 
 
-def read_raw_entries(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> list[RawEntry]:
-    """The entries of a manifest as written: statistics undecoded, nothing inherited."""
-    return read_columns(storage, manifest, metadata).raw_entries()
-
-
 def read_manifest(storage: Storage, manifest: ManifestFile, metadata: TableMetadata) -> list[ManifestEntry]:
     """All entries of a manifest, deleted ones too, with snapshot ids, sequence numbers and row ids inherited."""
     return read_columns(storage, manifest, metadata).entries()
 
 
 # -- inheritance -------------------------------------------------------------------------------------------------------
-
-
-def entries_of(
-    raw: Sequence[RawEntry], manifest: ManifestFile, wanted: Callable[[RawEntry], bool] | None = None
-) -> list[ManifestEntry]:
-    """The entries that are ``wanted`` (all by default), with what they inherit (spec, "Inheritance")."""
-    row_ids: list[int | None] = [e.first_row_id for e in raw]
-    if manifest.first_row_id is not None:
-        row_ids = _row_ids(row_ids, [e.status for e in raw], [e.record_count for e in raw], manifest.first_row_id)
-    kept = [i for i, e in enumerate(raw) if wanted is None or wanted(e)]
-    if not kept:
-        return []
-    values = [list(column) for column in zip(*(raw[i] for i in kept), strict=True)]
-    return _entries(values, manifest, [row_ids[i] for i in kept])
 
 
 def _row_ids(

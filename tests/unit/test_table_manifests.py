@@ -49,11 +49,9 @@ from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.manifests import (
     ManifestColumns,
-    entries_of,
     read_columns,
     read_manifest,
     read_manifest_list,
-    read_raw_entries,
 )
 from tests.support.shared import shared
 
@@ -149,23 +147,23 @@ def encoded_list(snapshot: Snapshot, manifests: tuple[ManifestFile, ...], versio
 
 
 def check_manifest(manifest: ManifestFile, path: Path, metadata: TableMetadata) -> None:
-    raw = read_raw_entries(STORAGE, manifest, metadata)
-    entries = list(entries_of(raw, manifest))
+    entries = read_manifest(STORAGE, manifest, metadata)
+    written = records(path.read_bytes())
     own = [
         replace(
             entry,
-            snapshot_id=r.snapshot_id,
-            sequence_number=r.sequence_number,
-            file_sequence_number=r.file_sequence_number,
-            data_file=replace(entry.data_file, first_row_id=r.first_row_id),
+            snapshot_id=record["snapshot_id"],
+            sequence_number=record.get("sequence_number"),
+            file_sequence_number=record.get("file_sequence_number"),
+            data_file=replace(entry.data_file, first_row_id=record["data_file"].get("first_row_id")),
         )
-        for entry, r in zip(entries, raw, strict=True)
+        for entry, record in zip(entries, written, strict=True)
     ]
     spec = metadata.spec_by_id(manifest.spec_id)
     assert spec is not None
     version = int(header(path)["format-version"])
     again = encode_manifest(own, spec, metadata.schema, version, manifest.content)
-    assert records(again) == records(path.read_bytes())
+    assert records(again) == written
     assert manifest.added_snapshot_id is not None
     described = describe_manifest(
         manifest.path,
