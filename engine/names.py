@@ -74,8 +74,7 @@ def table_name(session: Standpoint, parts: tuple[str, ...], span: Span | None = 
 
 def _whole(parts: tuple[str, ...]) -> tuple[str, ...]:
     """The name without what names a part of the table: ``db.t`` of ``db.t.snapshots`` or ``db.t.files.branch_b``."""
-    from bergsql.engine.plan.relations import is_metadata_table
-    from bergsql.engine.plan.time_travel import is_reference
+    from bergsql.engine.plan.relations import is_metadata_table, is_reference
 
     if is_reference(parts[-1]):
         parts = parts[:-1]
@@ -175,8 +174,7 @@ def load_pointed(pointer: Pointer, span: Span | None, *, declared: bool = False)
 
 def metadata_table(session: Session, name: Name) -> IcebergRelation | None:
     """The metadata table of a table, or of a state of one, that ``name`` names, where no table has that name itself."""
-    from bergsql.engine.plan.relations import is_metadata_table
-    from bergsql.engine.plan.time_travel import is_reference
+    from bergsql.engine.plan.relations import is_metadata_table, is_reference
     from bergsql.engine.relations import SessionRelations
 
     last = name.parts[-2] if len(name.parts) > 1 and is_reference(name.parts[-1]) else name.parts[-1]
@@ -189,6 +187,7 @@ def metadata_table(session: Session, name: Name) -> IcebergRelation | None:
 
 
 def _refuse_part(session: Session, name: Name) -> None:
+    from bergsql.engine.plan.relations import is_branch
     from bergsql.engine.relations import SessionRelations
 
     part = SessionRelations(session).part_of_table(name.parts, name.span)
@@ -198,7 +197,7 @@ def _refuse_part(session: Session, name: Name) -> None:
         from bergsql.engine.plan.metadata_tables import only_read
 
         raise only_read(part, name.span)
-    if part.reference is not None and not part.reference.casefold().startswith("branch_"):
+    if part.reference is not None and not is_branch(part.reference):
         message = f"'{part.reference}' is a state of {'.'.join(part.parts)} that was: it is only read."
         raise BergError(ErrorCode.INVALID, message, span=name.span)
     raise not_supported(f"'{part.reference}' of a table in this statement", name.span)

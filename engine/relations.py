@@ -138,8 +138,7 @@ class SessionRelations:
 
         :raises BergError: NOT_FOUND at ``span`` for a branch, tag or snapshot that the table does not have.
         """
-        from bergsql.engine.plan.relations import is_metadata_table
-        from bergsql.engine.plan.time_travel import is_reference
+        from bergsql.engine.plan.relations import is_metadata_table, is_reference
 
         base, dollar, suffix = parts[-1].rpartition("$")
         if dollar and is_metadata_table(suffix):

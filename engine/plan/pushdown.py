@@ -14,7 +14,7 @@ from bergsql.engine.plan import truth
 from bergsql.engine.plan.bound import NOT_CONSTANT, Bound, Origin, images_of
 from bergsql.engine.plan.images import UNUSABLE, Image, compared, predicate, ticks
 from bergsql.engine.plan.known import constant_of
-from bergsql.engine.plan.truth import ANY, Truth
+from bergsql.engine.plan.truth import ANY, NOTHING, Truth
 from bergsql.engine.sql.types import BINARIES, INTEGERS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
@@ -145,11 +145,8 @@ def in_list(result: Bound, a: Bound, items: Sequence[Bound], context: Context) -
     result.truth = Truth(
         _facts(images, lambda i: predicate(i, ranges)),
         None if has_null else _facts(images, lambda i: _in_none(i, usable)),
-        NOTHING_KNOWN if has_null else _null_facts(images),
+        NOTHING if has_null else _null_facts(images),
     )
-
-
-NOTHING_KNOWN: Facts = {}
 
 
 def _in_none(image: Image, values: Sequence[object]) -> Predicate:

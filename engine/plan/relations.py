@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -22,6 +23,22 @@ METADATA_TABLES = frozenset(
     "position_deletes all_data_files all_delete_files all_files all_entries all_manifests refs changes".split()
 )
 """What may stand behind a table's name, as one of its parts or after ``$``, in any case."""
+
+
+REFERENCE = re.compile(r"(?is)(?:(branch|tag)_(.+)|(snapshot_id|at_timestamp)_([0-9]+))\Z")
+"""The last part of a table's name that asks for a state of it: kind and name of a reference, or word and number."""
+
+
+def is_reference(name: str) -> bool:
+    """Whether the last part of a table's name asks for a state of it: ``branch_b``, ``tag_t``, ``snapshot_id_1``,
+    ``at_timestamp_1700000000000``."""
+    return REFERENCE.match(name) is not None
+
+
+def is_branch(name: str) -> bool:
+    """Whether the last part of a table's name asks for a branch of it: ``branch_b``."""
+    found = REFERENCE.match(name)
+    return found is not None and found[1] is not None and found[1].lower() == "branch"
 
 
 def is_metadata_table(suffix: str) -> bool:

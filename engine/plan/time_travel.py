@@ -14,6 +14,7 @@ from sqlglot import exp
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
 from bergsql.engine.plan.calls import call_name
 from bergsql.engine.plan.read_options import ReadOptions, long_of
+from bergsql.engine.plan.relations import REFERENCE, is_branch
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.types import NUMBERS, STAMPS, TEXTS, DataType, Kind
 from bergsql.engine.table import read_point
@@ -29,21 +30,14 @@ if TYPE_CHECKING:
 NO_TIME = "This is not a time."
 _EPOCH = datetime(1970, 1, 1)
 _LONG = 1 << 63
-_REFERENCE = re.compile(r"(?is)(?:(branch|tag)_(.+)|(snapshot_id|at_timestamp)_([0-9]+))\Z")
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def is_reference(name: str) -> bool:
-    """Whether the last part of a table's name asks for a state of it: ``branch_b``, ``tag_t``, ``snapshot_id_1``,
-    ``at_timestamp_1700000000000``."""
-    return _REFERENCE.match(name) is not None
-
-
 def reference_point(metadata: TableMetadata, name: str, zone_name: str) -> ReadPoint:
     """The state that the last part of a name asks for. Raises NOT_FOUND, without a place."""
-    found = _REFERENCE.match(name)
+    found = REFERENCE.match(name)
     if found is None:
         raise BergError(ErrorCode.INTERNAL, f"'{name}' names no state of a table.")
     kind, reference, word, number = found.groups()
@@ -95,8 +89,7 @@ def travelled(
     metadata = relation.table.metadata
     ways: list[_Way] = []
     if relation.reference is not None:
-        is_branch = relation.reference.lower().startswith("branch_")
-        ways.append(_Way(f"'{relation.reference}'", span, lambda: relation.point, is_branch))
+        ways.append(_Way(f"'{relation.reference}'", span, lambda: relation.point, is_branch(relation.reference)))
     if version is not None:
         place = span_of(version) or span
         ways.append(_Way(f"{version.name} AS OF", place, lambda: _at_version(version, metadata, planner, place)))
