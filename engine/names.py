@@ -198,8 +198,9 @@ def _refuse_part(session: Session, name: Name) -> None:
 
         raise only_read(part, name.span)
     if part.reference is not None and not is_branch(part.reference):
-        message = f"'{part.reference}' is a state of {'.'.join(part.parts)} that was: it is only read."
-        raise BergError(ErrorCode.INVALID, message, span=name.span)
+        table = ".".join(part.parts)
+        message = f"'{part.reference}' is a state of {table} that was: it is only read."
+        raise BergError(ErrorCode.INVALID, message, span=name.span, hint=f"Name the table itself: {table}.")
     raise not_supported(f"'{part.reference}' of a table in this statement", name.span)
 
 

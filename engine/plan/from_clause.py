@@ -140,7 +140,8 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         for hint in planner.take_hints(span):
             raise BergError(ErrorCode.OPTION, f"'{parts[0]}' is a query of WITH: it has no options.", span=hint.span)
         if node.args.get("version") is not None:
-            raise BergError(ErrorCode.INVALID, f"'{parts[0]}' is a query of WITH: it has no versions.", span=span)
+            message = f"'{parts[0]}' is a query of WITH: it has no versions."
+            raise BergError(ErrorCode.INVALID, message, span=span, hint="Write AS OF behind the table inside of WITH.")
         return derive(
             identifier(cte.sql_name), cte.columns, alias or parts[0], (alias or cte.name,), names, scope, planner, span
         )

@@ -66,7 +66,8 @@ def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | 
     given: dict[str, Option] = {}
     for option in options:
         if option.key in given:
-            raise BergError(ErrorCode.OPTION, f"'{option.key}' is given twice.", span=option.span)
+            message = f"'{option.key}' is given twice."
+            raise BergError(ErrorCode.OPTION, message, span=option.span, hint="Leave one of them out.")
         given[option.key] = option
         if option.key in _KINDS:
             _check_value(option)
