@@ -317,7 +317,6 @@ def test_names_of_a_table(tables: Tables) -> None:
         ("SELECT * FROM t /*+ OPTIONS('snapshot_id'='1') */", ErrorCode.OPTION, "'snapshot_id' is not a read option"),
         ("SELECT * FROM t VERSION AS OF 1", ErrorCode.NOT_FOUND, "The table has no snapshot 1"),
         ("SELECT _row_id FROM t", ErrorCode.NOT_FOUND, "Column '_row_id' was not found"),
-        ("SELECT t._partition FROM t", ErrorCode.NOT_FOUND, "Column '_partition' was not found"),
         ("SELECT * FROM t, t", ErrorCode.INVALID, "FROM names 'c.db.t' twice"),
     ],
 )

@@ -464,7 +464,7 @@ def test_values_that_mean_nothing(
         def count(columns: ManifestColumns = columns) -> list[Any]:
             return columns.fields((103, 134, 104), columns.live())
 
-        for read in (columns.entries, columns.raw_entries, count):
+        for read in (columns.entries, count):
             with pytest.raises(BergError) as caught:
                 read()
             assert caught.value.code is ErrorCode.CORRUPT
