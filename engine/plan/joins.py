@@ -127,8 +127,16 @@ def _one(name: str, columns: list[SourceColumn], node: exp.Expr, scope: Scope) -
         ErrorCode.NOT_FOUND,
         f"Column '{name}' is not on both sides of the join.",
         span=span_of(node),
-        hint=did_you_mean(name, [c.name for c in columns]),
+        hint=did_you_mean(name, [c.name for c in columns]) or _metadata_hint(name),
     )
+
+
+def _metadata_hint(name: str) -> str | None:
+    from bergsql.engine.plan.resolve import METADATA_COLUMNS, ROW_LINEAGE
+
+    if name not in METADATA_COLUMNS | ROW_LINEAGE:
+        return None
+    return f"USING does not see metadata columns: write ON a.{name} = b.{name}."
 
 
 def _merge(left: SourceColumn, right: SourceColumn, a: Bound, b: Bound, kind: str, context: Context) -> SourceColumn:

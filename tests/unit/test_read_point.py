@@ -82,9 +82,9 @@ def test_a_snapshot_that_does_not_say_its_schema_has_the_current_one() -> None:
 
 def test_a_branch_is_read_with_the_current_schema_and_a_tag_with_its_own() -> None:
     metadata = table(APPENDS, {"dev": (2, BRANCH), "old": (2, TAG)})
-    assert at_reference(metadata, "dev") == at_snapshot(metadata, 2)._replace(schema=NEW)
-    assert at_reference(metadata, "old") == at_snapshot(metadata, 2)
-    assert at_reference(metadata, "main") == current(metadata)
+    assert at_reference(metadata, "dev") == at_snapshot(metadata, 2)._replace(schema=NEW, reference="branch_dev")
+    assert at_reference(metadata, "old") == at_snapshot(metadata, 2)._replace(reference="tag_old")
+    assert at_reference(metadata, "main") == current(metadata)._replace(reference="branch_main")
 
 
 def test_main_is_there_before_there_is_data() -> None:
