@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from tests.support.berg import Berg
-from tests.support.shared import shared
+from tests.support.reference_tables import PLACE, laid_out
 
 CATALOG = "CREATE CATALOG c WITH ('type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='${WAREHOUSE}')"
 JSON = ("--format", "jsonl", "--dialect", "spark")
@@ -51,11 +50,9 @@ def test_59_tables_that_java_made(berg: Berg) -> None:
     """Spark's Hadoop tables load as they are, with a hint or without, gzipped or not, whatever the catalog's name."""
     wanted = {"v1_plain": "v1_plain", "gzip_metadata": "gzip_metadata", "v2_cow_update_merge": "v2_cow_update_merge"}
     (berg.warehouse / "db").mkdir()
-    place = Path("/tmp/iceberg-fixtures")
+    laid_out(*wanted)
     for name in wanted:
-        with tarfile.open(shared("oracle", "spark", "tables", f"{name}.tar.xz")) as tar:
-            tar.extractall(place, filter="data")
-        (berg.warehouse / "db" / name).symlink_to(place / "fx" / name)
+        (berg.warehouse / "db" / name).symlink_to(PLACE / "fx" / name)
     found = {name: rows(berg, f"SELECT count(*) AS n FROM c.db.{name}") for name in wanted}
     assert all(answer[0]["n"] for answer in found.values())
     assert [row["tableName"] for row in rows(berg, "SHOW TABLES IN c.db")] == sorted(wanted)

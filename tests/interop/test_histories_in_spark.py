@@ -49,8 +49,9 @@ def histories(folder: Path) -> Iterator[tuple[Plan, str, TableBuilder]]:
 
 def test_spark_reads_what_the_model_says(both: Both) -> None:
     both.spark.sql("create namespace if not exists both.histories")
-    deleted = 0
+    deleted = found = 0
     for plan, name, table in histories(both.berg.warehouse / "histories"):
+        found += 1
         for snapshot in table.metadata.snapshots:
             columns = ["id", "_file", "_pos", "_spec_id"] + (["_row_id"] if snapshot.first_row_id is not None else [])
             told = both.spark.rows(
@@ -65,4 +66,5 @@ def test_spark_reads_what_the_model_says(both: Both) -> None:
                 if not row[1].endswith(".parquet"):
                     del row[4:]  # Spark gives all rows of an Avro or ORC file the same row id
             assert Counter(map(repr, told)) == Counter(map(repr, wanted)), (plan, snapshot.snapshot_id)
+    assert found == HISTORIES
     assert deleted > 20

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import tarfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
@@ -15,7 +12,7 @@ import pytest
 from tests.interop.conftest import Both
 from tests.support.answers import Answer
 from tests.support.oracle import as_multiset
-from tests.support.shared import shared
+from tests.support.reference_tables import PLACE, laid_out
 from tests.support.spark import SparkAnswer, SparkError
 
 pytestmark = pytest.mark.interop
@@ -26,8 +23,6 @@ NAMES = (
     *("entries", "all_entries", "manifests", "all_manifests", "partitions"),
     "position_deletes",
 )
-PLACE = Path("/tmp/iceberg-fixtures")
-"""Where the reference tables' own metadata says they lie."""
 REFERENCE = {
     "fx.all_types_avro": "files without statistics, list and map columns",
     "fx.branches_tags": "references of all kinds",
@@ -94,22 +89,15 @@ class Shown(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def tables(both: Both) -> Iterator[Both]:
+def tables(both: Both) -> Both:
     """Both engines on the reference tables, in a catalog ``reference``, and on tables of their own."""
-    PLACE.mkdir(exist_ok=True)
-    with (PLACE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for name in REFERENCE:
-            engine, table = name.split(".")
-            packed = shared("oracle", {"fx": "spark", "flk": "flink"}[engine], "tables", f"{table}.tar.xz")
-            with tarfile.open(packed) as tar:
-                tar.extractall(PLACE, filter="data")
-        both.spark.add_catalog("reference", PLACE)
-        both.run(OURS)
-        ((first,),) = both.rows("SELECT min_by(snapshot_id, committed_at) FROM both.meta.plain.snapshots")
-        for statement in THEIRS:
-            both.spark.sql(statement.format(first=first))
-        yield both
+    laid_out(*(name.partition(".")[2] for name in REFERENCE))
+    both.spark.add_catalog("reference", PLACE)
+    both.run(OURS)
+    ((first,),) = both.rows("SELECT min_by(snapshot_id, committed_at) FROM both.meta.plain.snapshots")
+    for statement in THEIRS:
+        both.spark.sql(statement.format(first=first))
+    return both
 
 
 @pytest.fixture(scope="module")

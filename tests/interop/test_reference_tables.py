@@ -96,7 +96,8 @@ ASKED = {name: asked_of(name) for name in TABLES}
 
 @pytest.fixture(scope="module")
 def berg() -> Iterator[Berg]:
-    with laid_out(), fresh_berg("--dialect", "spark") as berg:
+    laid_out(*TABLES)
+    with fresh_berg("--dialect", "spark") as berg:
         yield berg
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -45,13 +44,13 @@ def copying(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def copies(both: Both) -> Iterator[dict[str, tuple[Answer, ...]]]:
+def copies(both: Both) -> dict[str, tuple[Answer, ...]]:
     """What bergsql said to the copying of each table, to reading it, and to reading the copy."""
-    with laid_out():
-        steps = {n: (copying(n), f"select * from {source(n)}", f"select * from both.copies.{n}") for n in TABLES}
-        statements = [BOTH, "create database both.copies", *(step for three in steps.values() for step in three)]
-        told = both.berg.answers(statements, "--dialect", "spark", *CATALOG)[2:]
-        yield {name: tuple(told[3 * i : 3 * i + 3]) for i, name in enumerate(steps)}
+    laid_out(*TABLES)
+    steps = {n: (copying(n), f"select * from {source(n)}", f"select * from both.copies.{n}") for n in TABLES}
+    statements = [BOTH, "create database both.copies", *(step for three in steps.values() for step in three)]
+    told = both.berg.answers(statements, "--dialect", "spark", *CATALOG)[2:]
+    return {name: tuple(told[3 * i : 3 * i + 3]) for i, name in enumerate(steps)}
 
 
 def rows(answer: Answer) -> list[list[Any]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +31,25 @@ def description(path: Path) -> dict[str, Any]:
     return told
 
 
-@contextmanager
-def laid_out() -> Iterator[None]:
-    """The tables, laid out once even with several workers."""
+def laid_out(*names: str) -> None:
+    """Lay tables out (none named: all), each once, even with several workers; they are only read."""
+    known = descriptions()
     PLACE.mkdir(exist_ok=True)
     with (PLACE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for path in descriptions().values():
-            with tarfile.open(path.with_suffix(".tar.xz")) as tar:
-                tar.extractall(PLACE, filter="data")
-        yield
+        for name in names or known:
+            _lay_out(known[name].with_suffix(".tar.xz"))
+
+
+def _lay_out(archive: Path) -> None:
+    """A stamp tells the archive whose tables lie there."""
+    told = archive.stat()
+    wanted = f"{archive.name} {told.st_size} {told.st_mtime_ns}"
+    stamp = PLACE / f".{archive.name}.stamp"
+    there = any((PLACE / engine / archive.name.removesuffix(".tar.xz")).is_dir() for engine in ("fx", "flk"))
+    if there and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return
+    stamp.unlink(missing_ok=True)
+    with tarfile.open(archive) as tar:
+        tar.extractall(PLACE, filter="data")
+    stamp.write_text(wanted, encoding="utf-8")

@@ -68,8 +68,8 @@ def test_delete_files_are_told_by_kind_and_way(berg: Berg) -> None:
 
 
 def test_deletion_vectors_are_told(berg: Berg) -> None:
-    with laid_out():
-        lines = explained(berg, "SELECT * FROM hadoop_prod.fx.v3_deletion_vectors", *CONF)
+    laid_out("v3_deletion_vectors")
+    lines = explained(berg, "SELECT * FROM hadoop_prod.fx.v3_deletion_vectors", *CONF)
     told = next(line for line in lines if line.startswith("delete files"))
     assert re.fullmatch(r"delete files: \d+, <size> \(\d+ deletion vector\)", told)
     assert lines[-1].endswith("rows left out by position")
