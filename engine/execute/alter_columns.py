@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
@@ -148,13 +148,18 @@ class SchemaChanger:
             raise error.at(after_span) from None
 
     def _replace(self, action: st.ReplaceColumns, schema: Schema, last_column_id: int) -> Schema:
-        return evolve.replace_columns(
+        changed = evolve.replace_columns(
             schema,
             [self._declared(c) for c in action.columns],
             last_column_id,
             self.metadata.format_version,
             case_sensitive=self.case_sensitive,
         )
+        for old, column in product(schema.fields, action.columns):
+            new = changed.field(old.field_id)
+            if new is not None and new.type != old.type and column.name.casefold() == new.name.casefold():
+                self._check_partitions_of(old, column.span)
+        return changed
 
     def _with_type(self, schema: Schema, path: Sequence[str], to: IcebergType, span: Span) -> Schema:
         field = evolve.field_at(schema, path, case_sensitive=self.case_sensitive)
@@ -164,12 +169,14 @@ class SchemaChanger:
             )
         except BergError as error:
             raise error.at(span) from None
-        if isinstance(field.type, DateType) and to != field.type:
+        if to != field.type:
             self._check_partitions_of(field, span)
         return changed
 
     def _check_partitions_of(self, field: NestedField, span: Span) -> None:
         """Refuse a date that becomes a timestamp where partition values were made of it that would be others then."""
+        if not isinstance(field.type, DateType):
+            return
         for spec in self.metadata.specs:
             for part in spec.fields:
                 if part.source_id == field.field_id and part.transform.kind not in _DAY_OR_MORE:

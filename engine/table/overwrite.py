@@ -205,5 +205,5 @@ class Where(Selection):
         key = (spec_id, metadata.current_schema_id)
         spec = metadata.spec_by_id(spec_id)
         if key not in self._facets and spec is not None:
-            self._facets[key] = PartitionFacets(spec, metadata.schema)
+            self._facets[key] = PartitionFacets(spec, metadata.schema, metadata.schemas)
         return self._facets.get(key)

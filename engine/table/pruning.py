@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.metadata.exact import decimal_of, unscaled_decimal
 from bergsql.catalog.metadata.transforms import Transform, TransformKind
-from bergsql.catalog.metadata.types import DecimalType, DoubleType, FloatType, IcebergType
+from bergsql.catalog.metadata.types import TIMESTAMPS, DateType, DecimalType, DoubleType, FloatType, IcebergType
 from bergsql.engine.table.binding import AllOf, AnyOf, Bound, Literal, Term, TermTest, bind
 from bergsql.engine.table.datafile import FieldSummary, ManifestFile
 from bergsql.engine.table.facets import Buckets, Facet, Intervals, Rows, surviving
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.partition import PartitionField, PartitionSpec
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.table.manifests import ManifestColumns
 
 _FLOATS = (FloatType, DoubleType)
@@ -41,14 +42,17 @@ _NULL_TESTS = frozenset((TermTest.IS_NULL, TermTest.NOT_NULL))
 class PartitionFacets:
     """Turns the partition fields of one spec into facets of their source columns."""
 
-    def __init__(self, spec: PartitionSpec, schema: Schema) -> None:
+    def __init__(self, spec: PartitionSpec, schema: Schema, schemas: Sequence[Schema]) -> None:
+        """``schemas``: all that the table had, of which ``schema`` is the one asked about."""
         self._fields: dict[int, list[tuple[int, PartitionField, IcebergType]]] = {}
         self._buckets: dict[tuple[int, Literal], int | None] = {}
         self._names = {part.source_id: schema.name_of(part.source_id) for part in spec.fields}
         for place, part in enumerate(spec.fields):
             source = schema.field(part.source_id)
             knows = part.transform.kind not in (TransformKind.VOID, TransformKind.UNKNOWN)
-            if source is not None and knows and part.transform.can_apply(source.type):
+            if source is None or not knows or _of_dates(part.transform, source, schemas):
+                continue
+            if part.transform.can_apply(source.type):
                 self._fields.setdefault(part.source_id, []).append((place, part, source.type))
 
     def tells(self, bound: Bound) -> bool:
@@ -115,6 +119,18 @@ class PartitionFacets:
 
 
 _UNKNOWN = FieldSummary()
+
+
+def _of_dates(transform: Transform, source: NestedField, schemas: Sequence[Schema]) -> bool:
+    """Whether values of the partition field may be those of dates, and the column now holds timestamps.
+
+    The specification forbids that promotion where the transform makes another value of the two; who did it
+    nevertheless left days among microseconds.
+    """
+    if transform.kind not in (TransformKind.IDENTITY, TransformKind.BUCKET) or not isinstance(source.type, TIMESTAMPS):
+        return False
+    then = (s.field(source.field_id) for s in schemas)
+    return any(f is not None and isinstance(f.type, DateType) for f in then)
 
 
 def _bucket_number(transform: Transform, source: IcebergType, literal: Literal) -> int | None:
@@ -231,7 +247,7 @@ class Pruner:
     def _facets(self, spec_id: int) -> PartitionFacets | None:
         if spec_id not in self._specs:
             spec = self._metadata.spec_by_id(spec_id)
-            self._specs[spec_id] = None if spec is None else PartitionFacets(spec, self._schema)
+            self._specs[spec_id] = None if spec is None else PartitionFacets(spec, self._schema, self._metadata.schemas)
         return self._specs[spec_id]
 
 

@@ -256,6 +256,7 @@ class Metadata:
     """As much of a table's metadata as pruning asks for."""
 
     specs: tuple[PartitionSpec, ...]
+    schemas: tuple[Schema, ...] = ()
 
     def spec_by_id(self, spec_id: int) -> PartitionSpec | None:
         return next((s for s in self.specs if s.spec_id == spec_id), None)
@@ -542,6 +543,21 @@ def test_partition_values(transform: str, column: str, value: object, predicate:
 def test_days_of_old_writers_that_rounded_towards_zero() -> None:
     """1969-12-31 23:00 stood in the day 0 of a writer that divided towards zero."""
     assert keeps(Compare("ts", Op.LT, datetime(1970, 1, 1)), one_file((0,)), ("ts", "day"))
+
+
+@pytest.mark.parametrize(("transform", "kept"), [("identity", True), ("bucket[64]", True), ("day", False)])
+def test_a_partition_of_dates_that_became_timestamps(transform: str, kept: bool) -> None:
+    """Days are not taken for microseconds. The day of a date is the day of its timestamp."""
+    number = list(TYPES).index("ts") + 1
+    dates = Schema(1, (NestedField(number, "ts", DateType(), False),))
+    spec = PartitionSpec(0, (PartitionField(number, 1000, "p", Transform.parse(transform)),))
+    predicate = Compare("ts", Op.EQ, datetime(2024, 1, 1))
+    file = one_file((5,))
+    assert keeps_file(Metadata((spec,), (dates, SCHEMA)), SCHEMA, predicate, file) is kept
+    assert not keeps_file(Metadata((spec,), (SCHEMA,)), SCHEMA, predicate, file)
+    metadata: Any = Metadata((spec,), (dates, SCHEMA))
+    manifest = columns_of([file], metadata, SCHEMA).manifest
+    assert bool(Pruner(metadata, SCHEMA, predicate).manifests([manifest])) is kept
 
 
 def test_summaries_of_a_manifest() -> None:
