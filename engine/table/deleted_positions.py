@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -47,13 +48,35 @@ def deleted_positions(
 
         numbers = {path: i for i, path in enumerate(files)}
         paths = {task.data_file.path: n for n, task in enumerate(tasks)}
-        read = read_position_deletes(cursor, storage, metadata, list(files.values()), paths, name)
+        with _origins_named(files.values()):
+            read = read_position_deletes(cursor, storage, metadata, list(files.values()), paths, name)
         for n, deletes in enumerate(applied):
             for d in deletes:
                 key = (numbers.get(d.data_file.path, -1), n)
                 if key in read:
                     found[n] |= read[key]
     return found
+
+
+@contextmanager
+def _origins_named(entries: Iterable[ManifestEntry]) -> Iterator[None]:
+    """Errors of the block that are about one of these files say what it is: also where no scan is planned."""
+    import duckdb
+
+    from bergsql.engine.table.file_origins import name_origin_among
+    from bergsql.engine.table.file_streams import stream_error
+
+    try:
+        yield
+    except BergError as error:
+        name_origin_among(error, entries)
+        raise
+    except duckdb.Error as error:
+        streamed = stream_error(str(error))
+        if streamed is None:
+            raise
+        name_origin_among(streamed, entries)
+        raise streamed from error
 
 
 def position_deletes(task: FileTask) -> list[ManifestEntry]:

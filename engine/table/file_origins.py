@@ -6,7 +6,7 @@ Nothing is kept for it: the manifests are asked again when an error is told, whi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,19 +38,32 @@ def origins_named(metadata: TableMetadata, snapshot: Snapshot | None, storage: S
 
 def name_origin(error: BergError, metadata: TableMetadata, snapshot: Snapshot | None, storage: Storage) -> None:
     """Let ``error``, if it is about a file of ``snapshot``, say which snapshot added the file."""
-    message = error.message
-    if snapshot is None or error.code not in _ABOUT_FILES or _NAMED.search(message) or "/" not in message:
+    if snapshot is None or not _unnamed(error):
         return
     try:
         for manifest in read_manifest_list(storage, snapshot, metadata):
-            for entry in read_manifest(storage, manifest, metadata):
-                told = _told(error, entry) if entry.live else None
-                if told is not None:
-                    error.message = told
-                    error.args = (told,)
-                    return
+            name_origin_among(error, (e for e in read_manifest(storage, manifest, metadata) if e.live))
+            if not _unnamed(error):
+                return
     except BergError:
         return  # these cannot be read either: the first error is the one to tell
+
+
+def name_origin_among(error: BergError, entries: Iterable[ManifestEntry]) -> None:
+    """Let ``error``, if it is about a file of ``entries``, say what file that is and which snapshot added it."""
+    if not _unnamed(error):
+        return
+    for entry in entries:
+        told = _told(error, entry)
+        if told is not None:
+            error.message = told
+            error.args = (told,)
+            return
+
+
+def _unnamed(error: BergError) -> bool:
+    """Whether the error may be about a file whose snapshot it does not say."""
+    return error.code in _ABOUT_FILES and "/" in error.message and not _NAMED.search(error.message)
 
 
 def _told(error: BergError, entry: ManifestEntry) -> str | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import not_supported
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.table.column_names import scanned_names
-from bergsql.engine.table.delete_index import distinct
+from bergsql.engine.table.delete_index import distinct, is_equality, is_vector
 from bergsql.engine.table.deleted_rows import PositionDeletes
 from bergsql.engine.table.equality_deletes import EqualityDeletes
 from bergsql.engine.table.equality_positions import without_places
@@ -153,8 +153,12 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
             raise not_supported(f"Reading the {file.format} data file {file.path} of table {table.full_name}")
         if file.key_metadata is not None:
             raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
-    if any(d.data_file.key_metadata is not None for d in distinct(t.deletes for t in plan.tasks)):
-        raise not_supported(f"Reading the encrypted delete files of table {table.full_name}")
+    for delete in distinct(t.deletes for t in plan.tasks if t.deletes):
+        file = delete.data_file
+        if file.format not in (PARQUET, *FORMATS) and (is_equality(delete) or not is_vector(delete)):
+            raise not_supported(f"Reading the {file.format} delete file {file.path} of table {table.full_name}")
+        if file.key_metadata is not None:
+            raise not_supported(f"Reading the encrypted delete files of table {table.full_name}")
 
 
 def _empty(fields: Sequence[NestedField], names: Mapping[str, str]) -> str:

@@ -132,6 +132,18 @@ def test_what_is_lost_is_named(kind: str, tmp_path: Path) -> None:
                     assert on.rows("SELECT COUNT(*) FROM other") == ["(20,)"]
 
 
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.startswith(("position", "equality"))])
+def test_a_delete_file_is_called_so(kind: str, tmp_path: Path) -> None:
+    with opened(tmp_path, kind) as on:
+        path = on.table.files()[f"deletes {THIRD}"]
+        for name in ("half", "garbage", "missing"):
+            with damaged(path, DAMAGES[name]):
+                for statement in (TABLE, "SELECT COUNT(*) FROM t"):
+                    with pytest.raises(BergError) as caught:
+                        on.rows(statement)
+                    assert re.match(rf"Delete file \S+ of snapshot {THIRD} is ", caught.value.message), caught.value
+
+
 @pytest.mark.parametrize("kind", ["data parquet", "vector puffin", "equality avro"])
 def test_a_directory_in_the_place_of_a_file(kind: str, tmp_path: Path) -> None:
     with opened(tmp_path, kind) as on:

@@ -242,6 +242,17 @@ def test_a_vector_of_no_data_file(tmp_path: Path) -> None:
     assert ids(table) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(("content", "named"), [(1, "LANCE"), (2, "LANCE"), (2, "PUFFIN")])
+def test_delete_files_of_unknown_formats(content: int, named: str, tmp_path: Path) -> None:
+    table = table_of(tmp_path, 3)
+    file = DataFile("file:/d.x", 1, 9, named, content=content, equality_ids=(1,) if content == 2 else None)
+    table.deletes.append(file)
+    table.sequence_numbers = {file.path: 2}
+    told = f"Reading the {named} delete file file:/d.x of snapshot 1 of table .* is not supported yet"
+    with pytest.raises(BergError, match=told):
+        table.rows()
+
+
 def test_positions_behind_the_last_row(tmp_path: Path) -> None:
     table = table_of(tmp_path, 3)
     vector(table, (table.files[0].path, [0, 3, 70_000, 1 << 31, 1 << 32, 1 << 50]))
