@@ -10,12 +10,20 @@ from bergsql.catalog.errors import BergError, ErrorCode
 JsonObject = Mapping[str, Any]
 T = TypeVar("T")
 
+_MOST_MILLISECONDS = (2**63 - 1) // 1000
+"""So many are as microseconds still a timestamp."""
+
 _KIND_NAMES = {int: "a whole number", str: "a string", list: "a list", dict: "an object", bool: "true or false"}
 
 
 def corrupt(message: str) -> BergError:
     """The error for JSON that is not what the Iceberg specification says."""
     return BergError(ErrorCode.CORRUPT, message)
+
+
+def within(message: str) -> str:
+    """A message as it goes on after a colon."""
+    return message[:1].lower() + message[1:]
 
 
 def check_kind(value: object, kind: type[T], what: str) -> T:
@@ -36,6 +44,14 @@ def optional(obj: JsonObject, key: str, kind: type[T]) -> T | None:
     """The member ``key``; None when it is absent or null."""
     value = obj.get(key)
     return None if value is None else check_kind(value, kind, f"'{key}'")
+
+
+def milliseconds(obj: JsonObject, key: str) -> int:
+    """The member ``key``, a time in milliseconds from 1970 on, which must be there."""
+    value = required(obj, key, int)
+    if not -_MOST_MILLISECONDS <= value <= _MOST_MILLISECONDS:
+        raise corrupt(f"'{key}' is no time: {value}.")
+    return value
 
 
 def object_list(obj: JsonObject, key: str, read: Callable[[JsonObject], T]) -> tuple[T, ...]:

@@ -10,6 +10,7 @@ from bergsql.catalog.metadata.json_fields import (
     JsonObject,
     check_kind,
     corrupt,
+    milliseconds,
     optional,
     others,
     required,
@@ -68,7 +69,7 @@ class Snapshot:
             required(obj, "snapshot-id", int),
             optional(obj, "parent-snapshot-id", int),
             optional(obj, "sequence-number", int) or 0,
-            required(obj, "timestamp-ms", int),
+            milliseconds(obj, "timestamp-ms"),
             optional(obj, "manifest-list", str),
             string_map(obj, "summary"),
             optional(obj, "schema-id", int),
@@ -157,7 +158,7 @@ class SnapshotLogEntry:
     @staticmethod
     def from_json(obj: JsonObject) -> SnapshotLogEntry:
         return SnapshotLogEntry(
-            required(obj, "timestamp-ms", int),
+            milliseconds(obj, "timestamp-ms"),
             required(obj, "snapshot-id", int),
             others(obj, _SNAPSHOT_LOG_KEYS),
         )
@@ -180,7 +181,7 @@ class MetadataLogEntry:
     @staticmethod
     def from_json(obj: JsonObject) -> MetadataLogEntry:
         return MetadataLogEntry(
-            required(obj, "timestamp-ms", int),
+            milliseconds(obj, "timestamp-ms"),
             required(obj, "metadata-file", str),
             others(obj, _METADATA_LOG_KEYS),
         )

@@ -13,11 +13,13 @@ from bergsql.catalog.metadata.json_fields import (
     JsonObject,
     check_kind,
     corrupt,
+    milliseconds,
     object_list,
     optional,
     others,
     required,
     string_map,
+    within,
 )
 from bergsql.catalog.metadata.partition import PartitionSpec, fields_from_json
 from bergsql.catalog.metadata.schema import Schema
@@ -164,7 +166,7 @@ class TableMetadata:
             return TableMetadata.from_json(_load_object(data))
         except BergError as e:
             if e.code is ErrorCode.CORRUPT:
-                raise corrupt(f"The metadata file {name} is damaged: {e.message}") from e
+                raise corrupt(f"The metadata file {name} is damaged: {within(e.message)}") from e
             raise BergError(e.code, f"Cannot read the metadata file {name}: {e.message}", hint=e.hint) from e
         except RecursionError as e:
             raise corrupt(f"The metadata file {name} is damaged: its types are nested too deeply.") from e
@@ -193,7 +195,7 @@ class TableMetadata:
             table_uuid=optional(obj, "table-uuid", str) if version == 1 else required(obj, "table-uuid", str),
             location=required(obj, "location", str),
             last_sequence_number=required(obj, "last-sequence-number", int) if version > 1 else 0,
-            last_updated_ms=required(obj, "last-updated-ms", int),
+            last_updated_ms=milliseconds(obj, "last-updated-ms"),
             last_column_id=required(obj, "last-column-id", int),
             schemas=schemas,
             current_schema_id=current_schema_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.json_fields import (
     JsonObject,
     check_kind,
@@ -13,6 +14,7 @@ from bergsql.catalog.metadata.json_fields import (
     optional,
     others,
     required,
+    within,
 )
 from bergsql.catalog.metadata.types import (
     PRIMITIVES,
@@ -84,11 +86,16 @@ def _parse_parametric(text: str) -> IcebergType:
 
 
 def parse_field(obj: JsonObject) -> NestedField:
-    """A field of a struct or schema from its JSON."""
+    """A field of a struct or schema from its JSON. CORRUPT naming it when there is no such type."""
+    name = required(obj, "name", str)
+    try:
+        type_ = parse_type(obj.get("type"))
+    except BergError as e:
+        raise corrupt(f"Column '{name}': {within(e.message)}") from e
     return NestedField(
         required(obj, "id", int),
-        required(obj, "name", str),
-        parse_type(obj.get("type")),
+        name,
+        type_,
         required(obj, "required", bool),
         optional(obj, "doc", str),
         obj.get("initial-default"),

@@ -215,7 +215,7 @@ Damage = Callable[[dict[str, Any]], object]
         (lambda j: j.update(schemas={}), "'schemas' is not a list"),
         (lambda j: j.update(schemas=[]), "'schema' is missing"),
         (lambda j: j["schemas"][0].update(fields=["x"]), "'fields' is not an object"),
-        (lambda j: j["schemas"][0]["fields"][0].update(type="strnig"), "no type 'strnig'"),
+        (lambda j: j["schemas"][0]["fields"][0].update(type="strnig"), "column 'id': there is no type 'strnig'"),
         (lambda j: j["schemas"][0]["fields"][0].update(type="decimal(39, 2)"), "at most 38 digits"),
         (lambda j: j["schemas"][0]["fields"][0].update(type={"type": "set"}), "no nested type 'set'"),
         (lambda j: j["schemas"][0]["fields"][0].update(id=True), "'id' is not a whole number"),
@@ -227,6 +227,9 @@ Damage = Callable[[dict[str, Any]], object]
         (lambda j: j["refs"]["old"].update(type="bookmark"), "no kind of reference 'bookmark'"),
         (lambda j: j.update(properties={"k": 1}), "'k' in 'properties' is not a string"),
         (lambda j: j["snapshots"][0].pop("timestamp-ms"), "'timestamp-ms' is missing"),
+        (lambda j: j["snapshots"][0].update({"timestamp-ms": 10**16}), f"'timestamp-ms' is no time: {10**16}."),
+        (lambda j: j["snapshot-log"][0].update({"timestamp-ms": 2**63}), "'timestamp-ms' is no time"),
+        (lambda j: j.update({"last-updated-ms": -(10**30)}), "'last-updated-ms' is no time"),
         (lambda j: j.pop("format-version"), "'format-version' is missing"),
     ],
 )
