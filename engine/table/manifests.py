@@ -199,13 +199,14 @@ def _lone_manifest(storage: Storage, path: str, snapshot: Snapshot) -> ManifestF
 class ManifestColumns:
     """The entries of a manifest, cut into columns and not decoded before they are asked for. Rows count from 0."""
 
-    __slots__ = ("_found", "_what", "columns", "manifest", "spec")
+    __slots__ = ("_found", "columns", "manifest", "spec", "what")
 
     def __init__(self, manifest: ManifestFile, spec: PartitionSpec, columns: Columns, what: str) -> None:
         self.manifest = manifest
         self.spec = spec
         self.columns = columns
-        self._what = what
+        self.what = what
+        """What errors call the manifest."""
         self._found: Cutter | None = None
 
     @property
@@ -233,16 +234,16 @@ class ManifestColumns:
                 place = numbers.index(_PARTITION)
                 found[place] = self._partitions(found[place])
         except Exception as e:  # whatever garbage makes of a number or a text
-            raise avro.corrupt(self._what, avro.reason(e)) from e
+            raise avro.corrupt(self.what, avro.reason(e)) from e
         for number, values in zip(numbers, found, strict=True):
             if number in _REQUIRED and None in values:
-                raise avro.corrupt(self._what, "a required field is missing")
+                raise avro.corrupt(self.what, "a required field is missing")
             if number in _SIZES and values and min(values) < 0:
-                raise avro.corrupt(self._what, "the size of a file is negative")
+                raise avro.corrupt(self.what, "the size of a file is negative")
             if number == _STATUS and not _STATUSES.issuperset(values):
-                raise avro.corrupt(self._what, "an entry neither adds a file nor keeps nor deletes it")
+                raise avro.corrupt(self.what, "an entry neither adds a file nor keeps nor deletes it")
             if number == _CONTENT and values and not _CONTENTS_OF[self.manifest.content].issuperset(values):
-                raise avro.corrupt(self._what, self._misplaced(values))
+                raise avro.corrupt(self.what, self._misplaced(values))
         return found
 
     def _misplaced(self, contents: Sequence[int | None]) -> str:
@@ -275,7 +276,7 @@ class ManifestColumns:
             maps = self._cutter.decoded(number, distinct)
             known = {r: None if m is None else m.get(key) for r, m in zip(distinct, maps, strict=True)}
         except Exception as e:  # whatever garbage makes of a number
-            raise avro.corrupt(self._what, avro.reason(e)) from e
+            raise avro.corrupt(self.what, avro.reason(e)) from e
         return [known[raw] for raw in raws]
 
     def partitions(self) -> tuple[list[tuple[object, ...]], list[int]]:

@@ -210,11 +210,16 @@ def test_ids_are_distinct(tables: Tables) -> None:
 
 def test_a_bound_that_is_no_value_names_its_manifest(tables: Tables) -> None:
     table = tables.load()
+    good = DataFile("/e", 1, 100, partition=("a",), lower_bounds={1: bytes(8)})
     file = DataFile("/f", 1, 100, partition=("a",), lower_bounds={1: b"no long"})
-    committed(tables, table, [ManifestEntry(EntryStatus.ADDED, file)], ManifestContent.DATA)
-    with pytest.raises(duckdb.Error, match=r"Manifest .*/hand\.avro is damaged .* binary form of a long"):
+    entries = [ManifestEntry(EntryStatus.ADDED, f) for f in (good, file)]
+    committed(tables, table, entries, ManifestContent.DATA)
+    told = (
+        r"Manifest .*/hand\.avro of snapshot .* is damaged: the lower bound of column 'id' of file /f is not the binary"
+    )
+    with pytest.raises(duckdb.Error, match=told + r" form of a long\.[^.]"):
         rows(tables, "files", "readable_metrics")
-    assert len(rows(tables, "files", "lower_bounds")) == 1
+    assert len(rows(tables, "files", "lower_bounds")) == 2
 
 
 def committed(tables: Tables, table: LoadedTable, entries: Sequence[ManifestEntry], content: ManifestContent) -> None:

@@ -82,10 +82,10 @@ def _batch(files: FileRows, schema: Schema, wanted: Fields) -> pa.RecordBatch:
                 return struct_array(field.type.fields, parts, [False] * len(files))
         return file_column(field, files)
 
-    what = f"Manifest {files.columns.manifest.path}"
+    what = files.columns.what
     try:
         return batch_of({f.name: column(f) for f in wanted}, wanted)
     except BergError as error:  # a bound that is no value; others name the manifest themselves
-        raise error if what in error.message else corrupt(what, error.message) from error
+        raise error if what in error.message else corrupt(what, error.message.rstrip(".")) from error
     except (pa.ArrowException, OverflowError, TypeError) as error:  # values that the types of their fields do not have
         raise corrupt(what, str(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import (
     TIMESTAMPS,
     DateType,
@@ -80,15 +81,21 @@ def readable_metrics(field: NestedField, schema: Schema, files: FileRows) -> pa.
     metrics = field.type
     assert isinstance(metrics, StructType)
     columns = []
-    for (_, column), wanted in zip(_columns(schema), metrics.fields, strict=True):
+    for (name, column), wanted in zip(_columns(schema), metrics.fields, strict=True):
         number = column.field_id
         parts = [array_of(LongType(), [m.get(number) for m in counts]) for counts in maps[:4]]
-        parts += [_bounds_array(column.type, [m.get(number) for m in bounds]) for bounds in maps[4:]]
+        for (which, _), bounds in zip(_BOUNDS, maps[4:], strict=True):
+            raws = [m.get(number) for m in bounds]
+            try:
+                parts.append(_bounds_array(column.type, raws))
+            except BergError as error:
+                raise _no_bound(files, raws, column.type, f"{which.replace('_', ' ')} of column '{name}'") from error
         assert isinstance(wanted.type, StructType)
         columns.append(struct_array(wanted.type.fields, parts, present))
     return struct_array(metrics.fields, columns, present)
 
 
+_PATH = 100
 _RAW_IDS = (108, 109, 110, 137, 125, 128)
 """The statistics among a manifest's fields: sizes, counts of values, NULLs and NaNs, bounds."""
 _WIDTHS: dict[type[IcebergType], int] = {
@@ -96,6 +103,22 @@ _WIDTHS: dict[type[IcebergType], int] = {
     **dict.fromkeys((LongType, TimeType, DoubleType, *TIMESTAMPS), 8),
 }
 """How many bytes the types have whose binary form is Arrow's own."""
+
+
+def _no_bound(files: FileRows, raws: Sequence[bytes | None], t: IcebergType, what: str) -> BergError:
+    """The error for the first of ``raws`` that is no value of the type."""
+    (paths,) = files.fields(_PATH)
+    for path, raw in zip(paths, raws, strict=True):
+        try:
+            if raw is not None:
+                from_bytes(t, raw)
+        except BergError:
+            return _damaged(files, f"the {what} of file {path} is not the binary form of a {t}")
+    return _damaged(files, f"a {what} is not the binary form of a {t}")
+
+
+def _damaged(files: FileRows, why: str) -> BergError:
+    return BergError(ErrorCode.CORRUPT, f"{files.columns.what} is damaged: {why}.")
 
 
 def _bounds_array(t: IcebergType, bounds: Sequence[bytes | None]) -> pa.Array:
