@@ -155,8 +155,10 @@ def _refuse(plan: FilePlan, table: LoadedTable) -> None:
             raise not_supported(f"Reading the encrypted data files of table {table.full_name}")
     for delete in distinct(t.deletes for t in plan.tasks if t.deletes):
         file = delete.data_file
-        if file.format not in (PARQUET, *FORMATS) and (is_equality(delete) or not is_vector(delete)):
-            raise not_supported(f"Reading the {file.format} delete file {file.path} of table {table.full_name}")
+        if file.format not in (PARQUET, *FORMATS) and not is_equality(delete) and not is_vector(delete):
+            raise not_supported(
+                f"Reading the {file.format} position delete file {file.path} of table {table.full_name}"
+            )
         if file.key_metadata is not None:
             raise not_supported(f"Reading the encrypted delete files of table {table.full_name}")
 
