@@ -193,21 +193,21 @@ def bind_logic(nodes: list[exp.Expr], first: Bound, context: Context) -> Bound:
     parts = [condition(first, context, nodes[0].this, word)]
     parts += [condition(bind(n.expression, context), context, n.expression, word) for n in nodes]
     result = _joined(word, parts)
-    (pushdown.conjunction if word == "AND" else pushdown.disjunction)(result, parts)
+    (pushdown.conjunction if word == "AND" else pushdown.disjunction)(result, parts, context.planner)
     return result
 
 
 def bind_and(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     a, b = condition(a, context, node.this, "AND"), condition(b, context, node.expression, "AND")
     result = _joined("AND", [a, b])
-    pushdown.conjunction(result, [a, b])
+    pushdown.conjunction(result, [a, b], context.planner)
     return result
 
 
 def bind_or(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bound:
     a, b = condition(a, context, node.this, "OR"), condition(b, context, node.expression, "OR")
     result = _joined("OR", [a, b])
-    pushdown.disjunction(result, [a, b])
+    pushdown.disjunction(result, [a, b], context.planner)
     return result
 
 
@@ -255,16 +255,16 @@ def bind_not(node: exp.Expr, context: Context) -> Bound:
 
     inner = node.this
     operand = condition(bind(inner, context), context, inner, "NOT")
-    result = negated(operand)
+    result = negated(operand, context)
     if _is_null_text(inner, operand):
         result.text = operand.text.removesuffix(" IS NULL)") + " IS NOT NULL)"
     return result
 
 
-def negated(operand: Bound) -> Bound:
+def negated(operand: Bound, context: Context) -> Bound:
     """NOT of a condition."""
     result = Bound.of(f"(NOT {operand.sql})", BOOLEAN, f"(NOT {operand.text})", operand)
-    pushdown.negation(result, operand)
+    pushdown.negation(result, operand, context.planner)
     return result
 
 
@@ -290,7 +290,7 @@ def bind_is(node: exp.Expr, context: Context) -> Bound:
         word = "TRUE" if what.this else "FALSE"
         text = f"({operand.text} <=> {word.lower()})"
         result = Bound.of(f"({operand.sql} IS {word})", BOOLEAN, text, operand, nullable=False)
-        pushdown.is_truth(result, operand, wanted=bool(what.this))
+        pushdown.is_truth(result, operand, context.planner, wanted=bool(what.this))
         return result
     if isinstance(what, exp.JSON):
         return _is_json(node, operand, what, context)
@@ -349,7 +349,7 @@ def bind_like(node: exp.Expr, a: Bound, b: Bound, context: Context, escape: str 
     result = Bound.of(f"({value.sql} {word} {pattern.sql}{suffix})", BOOLEAN, text, value, pattern)
     if word == "LIKE" and isinstance(pattern.constant, str):
         pushdown.like(result, value, pattern.constant, mark)
-    return negated(result) if node.args.get("negate") else result
+    return negated(result, context) if node.args.get("negate") else result
 
 
 def as_text(bound: Bound, context: Context, node: exp.Expr) -> Bound:

@@ -11,7 +11,7 @@ from bergsql.engine.sql import utc
 from bergsql.engine.sql.types import NESTED, DataType, Kind
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.context import Context
+    from bergsql.engine.plan.context import Context, Planner
 
 _LONG = 10_000
 
@@ -22,14 +22,19 @@ def constant_of(bound: Bound, context: Context) -> object:
     Values are as :attr:`Bound.constant` has them; an interval of months is their number, one of days and time a
     timedelta.
     """
+    return known_value(bound, context.planner)
+
+
+def known_value(bound: Bound, planner: Planner) -> object:
+    """As :func:`constant_of`, for a whole query."""
     if bound.is_constant or not bound.fixed or bound.volatile or len(bound.sql) > _LONG:
         return bound.constant
     if bound.type.kind in NESTED or bound.type.holds_nanoseconds:
         return NOT_CONSTANT
-    known = context.planner.known
+    known = planner.known
     if bound.sql not in known:
         try:
-            known[bound.sql] = context.planner.relations.evaluate(_readable(bound.sql, bound.type))
+            known[bound.sql] = planner.relations.evaluate(_readable(bound.sql, bound.type))
         except BergError:  # it fails when the query runs
             known[bound.sql] = NOT_CONSTANT
     return known[bound.sql]

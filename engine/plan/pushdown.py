@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bergsql.engine.plan import truth
 from bergsql.engine.plan.bound import NOT_CONSTANT, Bound, Origin, images_of
 from bergsql.engine.plan.images import UNUSABLE, Image, compared, predicate, ticks
-from bergsql.engine.plan.known import constant_of
+from bergsql.engine.plan.known import constant_of, known_value
 from bergsql.engine.plan.truth import ANY, NOTHING, Truth
 from bergsql.engine.sql.types import BINARIES, INTEGERS, NUMBERS, STAMPS, TEXTS, DataType, Kind
 
@@ -30,14 +30,19 @@ if TYPE_CHECKING:
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _MOST_VALUES = 100_000
+_MOST_FOLDED = 1000
+"""Each takes a query of DuckDB."""
 
 
-def says(bound: Bound) -> Truth:
-    """What the condition says; a BOOLEAN column is one too."""
+def says(bound: Bound, planner: Planner | None = None) -> Truth:
+    """What the condition says; a BOOLEAN column is one too. With a ``planner`` constant conditions are worked out."""
     if bound.truth is not None:
         return bound.truth
-    if bound.is_constant:
-        return truth.UNKNOWN if bound.constant is None else truth.ALWAYS if bound.constant else truth.NEVER
+    value = bound.constant
+    if bound.fixed and planner is not None and planner.slots and len(planner.known) < _MOST_FOLDED:
+        value = known_value(bound, planner)
+    if value is None or isinstance(value, bool):
+        return truth.UNKNOWN if value is None else truth.ALWAYS if value else truth.NEVER
     images = images_of(bound)
     if not images or bound.type.kind is not Kind.BOOLEAN:
         return ANY
@@ -225,22 +230,22 @@ def is_nan(result: Bound, a: Bound, *, nulls_are_none: bool) -> None:
     )
 
 
-def conjunction(result: Bound, parts: Sequence[Bound]) -> None:
-    result.truth = truth.conjunction([says(p) for p in parts])
+def conjunction(result: Bound, parts: Sequence[Bound], planner: Planner) -> None:
+    result.truth = truth.conjunction([says(p, planner) for p in parts])
     result.equal = tuple(pair for p in parts for pair in p.equal)
 
 
-def disjunction(result: Bound, parts: Sequence[Bound]) -> None:
-    result.truth = truth.disjunction([says(p) for p in parts])
+def disjunction(result: Bound, parts: Sequence[Bound], planner: Planner) -> None:
+    result.truth = truth.disjunction([says(p, planner) for p in parts])
 
 
-def negation(result: Bound, operand: Bound) -> None:
-    result.truth = truth.negation(says(operand))
+def negation(result: Bound, operand: Bound, planner: Planner) -> None:
+    result.truth = truth.negation(says(operand, planner))
 
 
-def is_truth(result: Bound, operand: Bound, *, wanted: bool) -> None:
+def is_truth(result: Bound, operand: Bound, planner: Planner, *, wanted: bool) -> None:
     """``operand IS TRUE``, or IS FALSE."""
-    of = says(operand)
+    of = says(operand, planner)
     result.truth = truth.is_true(of if wanted else truth.negation(of))
 
 
@@ -268,7 +273,7 @@ def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = N
     """
     targets = scope.slots if only is None else scope.slots & only
     open_to = {n for n in targets if not planner.slots[n].sampled}
-    facts = says(bound).true
+    facts = says(bound, planner).true
     if facts is None:
         from bergsql.engine.table.predicate import AlwaysFalse
 

@@ -187,6 +187,7 @@ ATOMS = st.one_of(
     st.sampled_from(
         ["flag", "flag = FALSE", "STARTSWITH(name, 'ab')", "id IN (1, NULL)", "id NOT IN (1, NULL)", "NULL"]
     ),
+    st.sampled_from(["1 = 0", "1 = 1", "1 = NULL", "UPPER('a') LIKE 'B%'"]),
 )
 CONDITIONS = st.recursive(
     ATOMS,

@@ -134,6 +134,20 @@ WHERE: list[tuple[str, str]] = [
     ("FALSE", "FALSE"),
     ("id = 1 OR FALSE", "id = 1"),
     ("id > 1 AND NULL", "FALSE"),
+    ("1 = 0 OR id = 5", "id = 5"),
+    ("1 = 1 OR id = 5", "TRUE"),
+    ("1 = 1 AND id = 5", "id = 5"),
+    ("(1 IN (2, 3) OR 'a' LIKE 'b%' OR 1 IS NULL) OR id = 5", "id = 5"),
+    ("NOT (1 = 1) OR id = 5", "id = 5"),
+    ("(1 = 0) IS TRUE OR id = 5", "id = 5"),
+    ("UPPER('a') = 'B' OR id = 5", "id = 5"),
+    ("1 = NULL OR id = 5", "id = 5"),
+    ("NOT (1 = 1 AND id = 5)", "id <> 5"),
+    ("1 = 0", "FALSE"),
+    ("1 = 1", "TRUE"),
+    ("1 / 0 = 1 OR id = 5", "TRUE"),
+    ("RAND() < 2 AND id = 5", "id = 5"),
+    ("RAND() < 2 OR id = 5", "TRUE"),
 ]
 
 
@@ -360,6 +374,10 @@ def _comparisons() -> st.SearchStrategy[str]:
                 "flag IS FALSE",
                 "upper(name) = 'A'",
                 "id + 0 = 1",
+                "1 = 0",
+                "1 = 1",
+                "NULL = 1",
+                "'a' LIKE 'b%'",
             ]
         ),
     )
