@@ -337,7 +337,9 @@ def test_an_encrypted_file_is_refused_by_name(tmp_path: Path) -> None:
     path = table.add([numbered("id", pa.int64(), 1)], [(1,)])
     path.write_bytes(path.read_bytes()[:-4] + b"PARE")
     table.refresh(path)
-    with pytest.raises(BergError, match=f"the encrypted data file .*{path.name} is not supported yet") as caught:
+    with pytest.raises(
+        BergError, match=f"the encrypted data file .*{path.name} of snapshot 1 is not supported yet"
+    ) as caught:
         table.rows()
     assert caught.value.code is ErrorCode.UNSUPPORTED
 

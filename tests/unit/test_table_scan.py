@@ -337,7 +337,7 @@ def test_where_rows_lie(with_ids: bool, tmp_path: Path) -> None:
     unpartitioned = Table(tmp_path, table.schema)
     assert unpartitioned.rows(columns=names) == []
     unpartitioned.add(columns[:1], [(1,)])
-    assert unpartitioned.rows(columns=frozenset({"_partition", "_pos"})) == [(0, {})]
+    assert unpartitioned.rows(columns=frozenset({"_partition", "_pos"})) == [(0, None)]
 
 
 def test_what_is_refused_by_name(tmp_path: Path) -> None:
