@@ -274,7 +274,7 @@ def _place_units(tree: exp.Expr, tokens: list[Token]) -> None:
 def _restored(tree: exp.Expr, types: list[TypeUse]) -> exp.Expr:
     """Take the marks of sqlglot_tokens off the tree."""
     for node in list(tree.walk()):
-        if isinstance(node, exp.Identifier):
+        if isinstance(node, exp.Identifier | exp.Var):
             name = node.args["this"]
             if name[:1] == CALL:
                 node.set("this", name[1:])
