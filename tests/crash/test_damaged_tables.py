@@ -148,7 +148,7 @@ def test_what_never_ends_is_not_read(berg: Berg, what: str, kind: str) -> None:
         assert berg.rows("SELECT * FROM t") == [{"id": 1}]
         return
     for statement in ("SELECT * FROM t", "SELECT * FROM t WHERE id > 0"):
-        refused(berg, statement, "Cannot read /", "it is a device or a pipe")
+        refused(berg, statement, "Cannot read ", "it is a device or a pipe")
 
 
 def test_of_many_files_each_must_be_one(berg: Berg) -> None:
@@ -161,7 +161,7 @@ def test_of_many_files_each_must_be_one(berg: Berg) -> None:
         content = file.read_bytes()
         file.unlink()
         os.mkfifo(file)
-        refused(berg, "SELECT * FROM t", f"Cannot read {file}: it is a device or a pipe")
+        refused(berg, "SELECT * FROM t", f"Cannot read {file} of snapshot ", "it is a device or a pipe")
         file.unlink()
         file.write_bytes(content)
         if directory.name.endswith("7"):
@@ -227,7 +227,7 @@ def test_garbage_is_told_in_one_line(berg: Berg, what: str, damage: str) -> None
     path = files[what]
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     left = files_below(table)
-    statements = ["SELECT * FROM t", "SELECT COUNT(*) FROM t WHERE id > 0", "INSERT OVERWRITE t VALUES (2)"]
+    statements = ["SELECT * FROM t", "SELECT SUM(id) FROM t WHERE id > 0", "INSERT OVERWRITE t VALUES (2)"]
     if what == "metadata":
         statements += ["DESCRIBE t", "SHOW CREATE TABLE t", "ALTER TABLE t SET ('a' = 'b')", "INSERT INTO t VALUES (2)"]
     for statement in statements[:2] if what == "data" else statements:
