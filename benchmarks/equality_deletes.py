@@ -23,8 +23,8 @@ from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.table import equality_positions
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
+from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
-from bergsql.engine.table.manifests import read_manifest_list
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -98,7 +98,7 @@ def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
     if not (asked or (catalog.keeps_files and by_default)):
         _drop_and_forget(table, asked)
         return
-    from bergsql.engine.table.manifests import forget_table
+    from bergsql.engine.table.manifest_memory import forget_table
     from bergsql.engine.table.purge import may_purge, purge, refuse_purge, table_files
 
     try:
@@ -120,7 +120,7 @@ def drop_with_files(table: TableName, *, asked: bool, by_default: bool) -> None:
 
 def _drop_and_forget(table: TableName, asked: bool) -> None:
     """Drop a table, and what the cache on disk holds of it. One whose metadata is lost is dropped all the same."""
-    from bergsql.engine.table.manifests import forget_table
+    from bergsql.engine.table.manifest_memory import forget_table
 
     try:
         metadata = table.catalog.load_table(table.ident).metadata

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestEntry, ManifestFile, filled, partition_key
 from bergsql.engine.table.delete_index import DeleteIndex, distinct, is_equality
-from bergsql.engine.table.manifests import read_columns, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_columns
 from bergsql.engine.table.read_point import ancestors
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import parent_of
-from bergsql.engine.table.manifests import read_manifest, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_manifest
 from bergsql.engine.table.staging import delete_files
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from bergsql.catalog.metadata.snapshots import Snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestFile
 from bergsql.engine.table.durable import directories_of, make_durable
 from bergsql.engine.table.manifest_changes import ManifestWriter, at_sequence_number, merge, take_away
+from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifest_writing import encode_manifest_list
-from bergsql.engine.table.manifests import read_manifest_list
 from bergsql.engine.table.properties import CommitProperties, data_location
 from bergsql.engine.table.summary import Tally
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import NestedField, walk
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent
-from bergsql.engine.table.manifests import read_manifest, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_manifest
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema

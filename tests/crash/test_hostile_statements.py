@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.splitter import Splitter
-from bergsql.engine.table.manifests import read_manifest, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_manifest
 from tests.support.answers import Answer
 from tests.support.berg import Berg, fresh_berg
 from tests.support.checklist import FLINK, SPARK

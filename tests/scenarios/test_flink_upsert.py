@@ -18,8 +18,8 @@ from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.changes import AddSnapshot, SetSnapshotRef
 from bergsql.catalog.metadata.snapshots import Snapshot, SnapshotRef
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
+from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
-from bergsql.engine.table.manifests import read_manifest_list
 from tests.scenarios.test_flink_transcripts import EXEMPT, compare, localized, transcript
 from tests.support.answers import Answer
 from tests.support.berg import fresh_berg

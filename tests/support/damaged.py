@@ -13,7 +13,7 @@ from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.types import LongType, NestedField, StringType
 from bergsql.engine.table import deleted_rows, equality_positions, file_streams, parquet_schema
 from bergsql.engine.table.datafile import DataFile, FileContent
-from bergsql.engine.table.manifests import forget_memory
+from bergsql.engine.table.manifest_memory import forget_memory
 from tests.support.history.builder import Item, TableBuilder
 from tests.support.history.data_files import write_file
 from tests.support.history.model import StoredDelete, StoredFile

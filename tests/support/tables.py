@@ -21,7 +21,8 @@ from bergsql.engine.duck import Duck
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestEntry
-from bergsql.engine.table.manifests import read_manifest, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_manifest
 from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.writer import Written, write_rows
 

@@ -26,7 +26,7 @@ from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import commit_snapshot, commit_updates
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent
-from bergsql.engine.table.manifests import read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
 from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
 from bergsql.engine.table.writer import write_rows

@@ -26,8 +26,8 @@ from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, Ma
 from bergsql.engine.table.file_streams import stream_error
 from bergsql.engine.table.inspect.model import RowStream
 from bergsql.engine.table.inspect.tables import metadata_scan, metadata_table_fields
+from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
-from bergsql.engine.table.manifests import read_manifest_list
 from bergsql.engine.table.read_point import at_snapshot
 from bergsql.engine.table.scan import TableScan
 from tests.support.tables import Tables

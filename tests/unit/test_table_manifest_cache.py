@@ -22,7 +22,7 @@ from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.storage.fenced import FencedStorage
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine import spill
-from bergsql.engine.table import manifests
+from bergsql.engine.table import manifest_lists, manifest_memory, manifests
 from bergsql.engine.table.datafile import ManifestFile
 from bergsql.engine.table.manifest_cache import FORMAT, ManifestCache, decode, encode
 from bergsql.engine.table.planning import FilePlan, plan_files
@@ -44,12 +44,12 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 def planned(table: TableMetadata, predicate: Predicate | None = None) -> FilePlan:
     """The plan of another process."""
-    manifests.forget_memory()
+    manifest_memory.forget_memory()
     return plan_files(table, current(table), predicate, STORAGE)
 
 
 def listed(table: TableMetadata) -> tuple[ManifestFile, ...]:
-    return manifests.read_manifest_list(STORAGE, table.snapshots[0], table)
+    return manifest_lists.read_manifest_list(STORAGE, table.snapshots[0], table)
 
 
 def entries(home: Path) -> list[Path]:
@@ -130,7 +130,7 @@ def test_no_table_reads_what_another_kept(home: Path, tmp_path: Path) -> None:
 def test_a_fence_holds_for_what_is_cached(home: Path, tmp_path: Path) -> None:
     table = a_table(tmp_path / "t")
     planned(table)
-    manifests.forget_memory()
+    manifest_memory.forget_memory()
     fenced = FencedStorage((str(tmp_path / "elsewhere"),))
     (manifest,) = listed(table)
     assert len(entries(home)) == 1
@@ -176,7 +176,7 @@ def test_a_dropped_table_is_forgotten(home: Path, tmp_path: Path) -> None:
     table, other = a_table(tmp_path / "t"), a_table(tmp_path / "u")
     planned(table)
     planned(other)
-    manifests.forget_table(table)
+    manifest_memory.forget_table(table)
     assert len(entries(home)) == 1
 
 
@@ -195,14 +195,14 @@ from pathlib import Path
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine import spill
-from bergsql.engine.table import manifests
+from bergsql.engine.table import manifest_memory
 from bergsql.engine.table.planning import plan_files
 from bergsql.engine.table.read_point import current
 name, home = sys.argv[1:]
 spill.keep_at(lambda: spill.Place(Path(home), 60_000))
 table = TableMetadata.parse(Path(name).read_bytes(), name)
 for _ in range(30):
-    manifests.forget_memory()
+    manifest_memory.forget_memory()
     assert plan_files(table, current(table), None, LocalStorage()).files_kept == 400
 """
 

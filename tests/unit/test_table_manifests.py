@@ -46,13 +46,9 @@ from bergsql.catalog.storage.local import LocalStorage
 from bergsql.engine.table import avro
 from bergsql.engine.table.avro_nodes import BoundsMap, CountsMap
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
-from bergsql.engine.table.manifests import (
-    ManifestColumns,
-    read_columns,
-    read_manifest,
-    read_manifest_list,
-)
+from bergsql.engine.table.manifests import ManifestColumns, read_columns, read_manifest
 from tests.support.shared import shared
 
 STORAGE = LocalStorage()

@@ -12,7 +12,8 @@ from bergsql.engine.table.datafile import ManifestContent
 from bergsql.engine.table.inspect.file_columns import FileRows, UnitedPartitions, file_column, file_fields
 from bergsql.engine.table.inspect.model import BATCH_ROWS, array_of, batch_of, struct_array
 from bergsql.engine.table.inspect.readable_metrics import readable_metrics, readable_metrics_field
-from bergsql.engine.table.manifests import read_columns, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

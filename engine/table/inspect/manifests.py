@@ -21,7 +21,7 @@ from bergsql.catalog.metadata.values import from_bytes
 from bergsql.engine.table.avro import corrupt
 from bergsql.engine.table.datafile import ManifestContent
 from bergsql.engine.table.inspect.model import rows_batches
-from bergsql.engine.table.manifests import read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,8 @@ from bergsql.catalog.metadata.types import IntegerType, LongType, NestedField, T
 from bergsql.engine.table.datafile import FileContent, PartitionKey, partition_key
 from bergsql.engine.table.inspect.file_columns import PARTITION, UnitedPartitions
 from bergsql.engine.table.inspect.model import rows_batches
-from bergsql.engine.table.manifests import read_columns, read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifests import read_columns
 from bergsql.engine.table.metadata_columns import partition_type
 
 if TYPE_CHECKING:
