@@ -9,6 +9,9 @@ SHARED := $(or $(BERGSQL_SHARED),$(abspath ../shared))
 SOURCES := shell engine catalog
 CODE := $(SOURCES) tests benchmarks docs
 
+# What is tested is what is installed, whatever else the environment would import.
+unexport PYTHONPATH MYPYPATH
+
 .PHONY: help venv java spark lint types imports check test test-long rewrite docs bench format clean FORCE
 
 help: ## What there is

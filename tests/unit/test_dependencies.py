@@ -29,3 +29,12 @@ def test_imports_are_declared() -> None:
     declared = {re.split(r"[<>=!~\[; ]", d)[0] for d in project["dependencies"]}
     foreign = {m for m in imported() if m not in sys.stdlib_module_names and m != "bergsql"}
     assert {MODULES.get(m, m) for m in foreign} <= declared
+
+
+def test_every_folder_is_packaged() -> None:
+    """What is not listed is there in a checkout, and missing where bergsql is installed."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    folders = {
+        file.parent.relative_to(ROOT) for room in ("shell", "engine", "catalog") for file in (ROOT / room).rglob("*.py")
+    }
+    assert sorted(listed) == sorted(".".join(("bergsql", *folder.parts)) for folder in folders)
