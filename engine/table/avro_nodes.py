@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -26,22 +27,22 @@ _MOST_LENGTHS = 512
 _MARGIN = 8
 
 
-class Node:
+class Node(ABC):
     """A type. ``least`` is the fewest bytes that a value takes."""
 
     least = 0
 
+    @abstractmethod
     def walk(self, b: bytes, at: int) -> int:
         """Where the value at ``at`` ends; ValueError or IndexError where there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, b: bytes, at: int) -> tuple[Any, int]:
         """The value at ``at`` and where it ends; it has been walked over before."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pattern(self) -> bytes:
         """A regular expression that matches single values like those walked over, each in one way only."""
-        raise NotImplementedError
 
 
 class Null(Node):
