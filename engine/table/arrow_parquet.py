@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
-from bergsql.engine.table.arrow_types import without_columns
+from bergsql.engine.table.arrow_scan import counted, scanned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from bergsql.catalog.storage.base import Storage
 
-_BATCH_ROWS = 8192
 _null_variants: Lru[tuple[str, int], bool] = Lru(20_000)
 
 
@@ -40,24 +39,13 @@ def parquet_columns(storage: Storage, path: str) -> list[pa.Field]:
 def read_parquet_batches(storage: Storage, path: str, columns: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """The rows of a file, of some of its columns: their positions, ascending. CORRUPT when it is damaged."""
     import pyarrow as pa
-    from pyarrow import dataset, parquet
+    from pyarrow import parquet
 
     try:
         if not columns:
-            rows = parquet.read_metadata(storage.readable_path(path)).num_rows
-            for at in range(0, rows, _BATCH_ROWS):
-                yield without_columns(min(_BATCH_ROWS, rows - at))
+            yield from counted(parquet.read_metadata(storage.readable_path(path)).num_rows)
             return
-        source = dataset.dataset(storage.readable_path(path), format="parquet")
-        names = [source.schema.names[i] for i in columns]
-        scanner = source.scanner(
-            columns={name: dataset.field(name) for name in names},
-            batch_size=_BATCH_ROWS,
-            use_threads=False,
-            batch_readahead=1,
-            fragment_readahead=1,
-        )
-        yield from scanner.to_batches()
+        yield from scanned(storage.readable_path(path), "parquet", columns)
     except (MemoryError, pa.ArrowCancelled):
         raise
     except (OSError, ValueError, pa.ArrowException) as e:

@@ -20,7 +20,8 @@ from bergsql.catalog.metadata.types import (
     TimeType,
     UUIDType,
 )
-from bergsql.engine.table.arrow_types import arrow_type, without_columns
+from bergsql.engine.table.arrow_scan import counted, scanned
+from bergsql.engine.table.arrow_types import arrow_type
 from bergsql.engine.table.avro_schema import FIELD_ID
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from bergsql.catalog.storage.base import Storage
 
-_BATCH_ROWS = 8192
 _ID, _REQUIRED = b"iceberg.id", b"iceberg.required"
 _BINARY, _LENGTH = b"iceberg.binary-type", b"iceberg.length"
 _LONG, _UNIT = b"iceberg.long-type", b"iceberg.timestamp-unit"
@@ -188,26 +188,15 @@ def orc_columns(storage: Storage, path: str) -> list[pa.Field]:
 def read_orc(storage: Storage, path: str, columns: Sequence[int]) -> Iterator[pa.RecordBatch]:
     """The rows of a file, of some of its columns: their positions, ascending. CORRUPT when it is damaged."""
     import pyarrow as pa
-    from pyarrow import dataset, orc
+    from pyarrow import orc
 
     try:
         if not columns:
-            rows = orc.ORCFile(storage.readable_path(path)).nrows
-            for at in range(0, rows, _BATCH_ROWS):
-                yield without_columns(min(_BATCH_ROWS, rows - at))
+            yield from counted(orc.ORCFile(storage.readable_path(path)).nrows)
             return
         fields = orc_columns(storage, path)
         wanted = pa.schema([fields[i] for i in columns])
-        source = dataset.dataset(storage.readable_path(path), format="orc")
-        names = [f.name for f in wanted]
-        scanner = source.scanner(
-            columns={name: dataset.field(name) for name in names},
-            batch_size=_BATCH_ROWS,
-            use_threads=False,
-            batch_readahead=1,
-            fragment_readahead=1,
-        )
-        for batch in scanner.to_batches():
+        for batch in scanned(storage.readable_path(path), "orc", columns):
             arrays = [column.cast(f.type, safe=False) for column, f in zip(batch.columns, wanted, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
     except (MemoryError, pa.ArrowCancelled):
