@@ -7,14 +7,15 @@ it cannot be found out, all files stay and the error says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 
+from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
-from bergsql.catalog.metadata.changes import AddSnapshot, SetSnapshotRef, TableUpdate
-from bergsql.catalog.metadata.snapshots import MAIN_BRANCH, Snapshot, SnapshotRef
+from bergsql.catalog.metadata.updates import apply_updates
+from bergsql.engine.table.destination import MAIN, Destination
 from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
@@ -23,6 +24,8 @@ from bergsql.engine.table.validate import History, check_files_fit, check_same_t
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
+    from bergsql.catalog.metadata.changes import TableUpdate
+    from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
 
@@ -37,13 +40,16 @@ class Committed:
     snapshot: Snapshot
 
 
-def commit_snapshot(catalog: Catalog, base: LoadedTable, producer: Producer, storage: Storage) -> Committed:
-    """Make the snapshot of ``producer``, whose statement read the table at ``base``.
+def commit_snapshot(
+    catalog: Catalog, base: LoadedTable, producer: Producer, storage: Storage, *, to: Destination = MAIN
+) -> Committed:
+    """Make the snapshot of ``producer``, whose statement read the table at ``base``, in the place ``to``.
 
     When others were faster it is made anew on the table as it is now, up to ``commit.retry.num-retries`` times; the
     data files are used again. If it fails for certain, they are deleted with everything else that was written.
 
-    :raises BergError: CONFLICT when others did what makes the statement wrong, or were faster each time;
+    :raises StatementConflict: when others did what makes the statement wrong as it was planned.
+    :raises BergError: CONFLICT when others were faster each time, or removed the table or the branch;
         UNKNOWN_OUTCOME when it is not known whether the snapshot was made.
     """
 
@@ -51,19 +57,15 @@ def commit_snapshot(catalog: Catalog, base: LoadedTable, producer: Producer, sto
         current = catalog.load_table(base.ident)
         check_files_fit(base.metadata, current.metadata, base.full_name)
         if current.metadata_location != base.metadata_location:
-            producer.validate(History(base.metadata, current.metadata, MAIN_BRANCH, storage))
-        snapshot = maker.make(current.metadata, current.metadata.snapshot_by_ref(MAIN_BRANCH))
-        updates = snapshot_updates(current.metadata, snapshot)
+            producer.validate(History(base.metadata, current.metadata, to, storage))
+        metadata = current.metadata
+        if producer.updates:
+            metadata = apply_updates(metadata, producer.updates, now_ms())
+        snapshot = maker.make(metadata, to.head(metadata))
+        updates = [*producer.updates, *to.updates(metadata, snapshot)]
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
 
     return run_attempts(catalog, base.ident, base.metadata, producer, storage, attempt)
-
-
-def snapshot_updates(metadata: TableMetadata, snapshot: Snapshot) -> list[TableUpdate]:
-    """The updates that add a snapshot and move the main branch to it; what it says of retention stays."""
-    ref = metadata.refs.get(MAIN_BRANCH)
-    moved = SnapshotRef(snapshot.snapshot_id) if ref is None else replace(ref, snapshot_id=snapshot.snapshot_id)
-    return [AddSnapshot(snapshot), SetSnapshotRef(MAIN_BRANCH, moved)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def run_attempts(
     try:
         properties = CommitProperties.of(metadata.properties, metadata.location)
     except BergError:
-        delete_files(storage, (f.path for f in producer.files), metadata.location)
+        delete_files(storage, producer.written, metadata.location)
         raise
     maker = SnapshotWriter(storage, producer, properties)
     try:
@@ -100,7 +102,7 @@ def run_attempts(
             return late
         if late is not _Unseen.UNKNOWN:
             # The data files first: a table dropped meanwhile must leave no directory, which would look like a database.
-            delete_files(storage, (f.path for f in producer.files), metadata.location)
+            delete_files(storage, producer.written, metadata.location)
             maker.discard()
         raise
     maker.drop_unlisted()

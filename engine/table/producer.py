@@ -7,7 +7,7 @@ a new way is a new producer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from bergsql.engine.table.datafile import DataFile, ManifestFile
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.changes import TableUpdate
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.table.validate import History
 
@@ -49,10 +50,22 @@ class Producer(ABC):
     files: Sequence[DataFile] = ()
     """Data files that are added."""
     properties: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    updates: Sequence[TableUpdate] = field(default=(), kw_only=True)
+    """Changes of the schema that the commit makes too, for files that are written with it."""
 
     @property
     @abstractmethod
     def operation(self) -> Operation: ...
+
+    @property
+    def added(self) -> Sequence[DataFile]:
+        """All files that are added, delete files too."""
+        return self.files
+
+    @property
+    def written(self) -> Iterable[str]:
+        """The locations of all files that were written for this change, each once."""
+        return dict.fromkeys(f.path for f in self.added)
 
     def selection(self, metadata: TableMetadata) -> Selection | None:  # noqa: ARG002
         """What goes away from the table at ``metadata``; None for nothing."""

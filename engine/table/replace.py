@@ -11,7 +11,8 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.changes import TableUpdate
 from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.append import Append
-from bergsql.engine.table.commit import Attempt, Committed, run_attempts, snapshot_updates
+from bergsql.engine.table.commit import Attempt, Committed, run_attempts
+from bergsql.engine.table.destination import MAIN
 from bergsql.engine.table.producer import Operation, Producer
 from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
@@ -47,7 +48,7 @@ def create_filled(
     def attempt(maker: SnapshotWriter) -> Attempt:
         storage.mkdir(CommitProperties.of(metadata.properties, metadata.location).metadata_location)
         snapshot = maker.make(metadata, None)
-        filled = apply_updates(metadata, snapshot_updates(metadata, snapshot), snapshot.timestamp_ms)
+        filled = apply_updates(metadata, MAIN.updates(metadata, snapshot), snapshot.timestamp_ms)
         return Attempt(snapshot, lambda: catalog.create_table(ident, filled))
 
     return run_attempts(catalog, ident, metadata, Append(files), storage, attempt)
@@ -75,7 +76,7 @@ def replace_filled(
         updates = list(definition(current))
         replaced = apply_updates(current.metadata, updates, now_ms())
         snapshot = maker.make(replaced, None)
-        updates += snapshot_updates(replaced, snapshot)
+        updates += MAIN.updates(replaced, snapshot)
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
 
     return run_attempts(catalog, base.ident, base.metadata, ReplaceTable(files), storage, attempt)

@@ -47,7 +47,7 @@ class SnapshotWriter:
         version = metadata.format_version
         sequence_number = metadata.last_sequence_number + 1 if version > 1 else 0
         if self._added is None:
-            self._added = self._manifests.write_added(self._producer.files, metadata)
+            self._added = self._manifests.write_added(self._producer.added, metadata)
         manifests, gone = self._remaining(metadata, parent, sequence_number)
         added = at_sequence_number(self._added, sequence_number)
         manifests = merge([*added, *manifests], metadata, self._properties, self._manifests, sequence_number)
@@ -88,7 +88,7 @@ class SnapshotWriter:
 
     def _summary(self, gone: list[DataFile], parent: Snapshot | None) -> dict[str, str]:
         tally = Tally()
-        tally.add(self._producer.files)
+        tally.add(self._producer.added)
         tally.remove(gone)
         previous = None if parent is None else parent.summary
         return tally.summary(self._producer.operation.value, self._producer.properties, previous)
@@ -106,7 +106,7 @@ class SnapshotWriter:
         new = [p for p in paths if p not in self._durable]
         directories = {self._properties.metadata_location}
         if not self._durable:
-            data = [f.path for f in self._producer.files]
+            data = list(self._producer.written)
             outside = data_location(metadata.properties, metadata.location).rpartition("/")[0]
             directories |= directories_of(data, metadata.location) | directories_of(data, outside)
             new += data

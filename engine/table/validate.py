@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.destination import Destination
     from bergsql.engine.table.producer import Selection
 
 AGAIN = "Run the statement again: it will see the table as it is now."
@@ -27,13 +28,23 @@ _ADDS_ROWS = frozenset({"append", "overwrite", None})
 """Operations whose added files hold rows that were not in the table before. A replacement only rewrites rows."""
 
 
+class StatementConflict(BergError):
+    """Others did what makes a statement wrong as it was planned. On the table as it is now it may be right.
+
+    Nothing was committed; what was written for it is deleted.
+    """
+
+    def __init__(self, message: str, *, hint: str = AGAIN) -> None:
+        super().__init__(ErrorCode.CONFLICT, message, hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class History:
-    """A table's branch when a statement read it (``base``) and now (``current``)."""
+    """A table when a statement read it (``base``) and now (``current``), and where ``to`` the statement commits."""
 
     base: TableMetadata
     current: TableMetadata
-    branch: str
+    to: Destination
     storage: Storage
 
     def snapshots_since(self) -> tuple[Snapshot, ...]:
@@ -41,9 +52,9 @@ class History:
 
         :raises BergError: CONFLICT when the branch was set back or replaced, so that nothing leads from then to now.
         """
-        start = self.base.snapshot_by_ref(self.branch)
+        start = self.to.head(self.base)
         found = []
-        at = self.current.snapshot_by_ref(self.branch)
+        at = self.to.head(self.current)
         while at is not None and (start is None or at.snapshot_id != start.snapshot_id):
             found.append(at)
             at = None if at.parent_id is None else self.current.snapshot(at.parent_id)
