@@ -15,7 +15,7 @@ from bergsql.catalog.metadata.types import (
     UnknownType,
 )
 from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
-from bergsql.engine.table.metadata_columns import METADATA_COLUMNS
+from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, PLACE_COLUMNS
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -52,9 +52,9 @@ def written_columns(fields: Sequence[NestedField]) -> tuple[WrittenColumn, ...]:
 
 
 def scanned_names(schema: Schema) -> dict[str, str]:
-    """What a scan calls the columns of a table and its metadata columns, by their own names."""
+    """What a scan calls the columns of a table and its metadata and place columns, by their own names."""
     own = [f.name for f in schema.fields]
-    names = [*own, *(name for name in METADATA_COLUMNS if name not in own)]
+    names = [*own, *(name for name in METADATA_COLUMNS if name not in own), *PLACE_COLUMNS]
     return dict(zip(names, distinct_names(names), strict=True))
 
 

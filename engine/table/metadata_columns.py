@@ -31,6 +31,24 @@ METADATA_COLUMNS: dict[str, NestedField] = {
 }
 """By name. ``_partition`` has the fields that the table's specs give it, none here."""
 
+PLACE_FILE, PLACE_POSITION = "\ue000file", "\ue000position"
+PLACE_ROW_ID, PLACE_UPDATED = "\ue000row_id", "\ue000updated"
+
+PLACE_COLUMNS: dict[str, NestedField] = {
+    f.name: f
+    for f in (
+        NestedField(-1, PLACE_FILE, LongType(), True),
+        NestedField(-2, PLACE_POSITION, LongType(), True),
+        NestedField(2147483540, PLACE_ROW_ID, LongType(), False),
+        NestedField(2147483539, PLACE_UPDATED, LongType(), False),
+    )
+}
+"""By name, what row-level statements know a row by; no SQL can name them, and no column hides them.
+
+The file is its index in ``TableScan.plan.tasks``, the position counts from 0; the others are ``_row_id`` and
+``_last_updated_sequence_number``, NULL in tables without row lineage.
+"""
+
 
 def metadata_fields(metadata: TableMetadata) -> dict[str, NestedField]:
     """The metadata columns of a table, by name: those of row lineage only from format version 3 on."""

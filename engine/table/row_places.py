@@ -10,7 +10,18 @@ from bergsql.engine.sql.quoting import distinct_names, identifier
 from bergsql.engine.table.datafile import partition_key
 from bergsql.engine.table.file_groups import DELETED, FILE_INDEX, FILE_POS, column_name
 from bergsql.engine.table.metadata_columns import DELETED as IS_DELETED
-from bergsql.engine.table.metadata_columns import FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, SPEC_ID
+from bergsql.engine.table.metadata_columns import (
+    FILE,
+    LAST_UPDATED,
+    PARTITION,
+    PLACE_FILE,
+    PLACE_POSITION,
+    PLACE_ROW_ID,
+    PLACE_UPDATED,
+    POS,
+    ROW_ID,
+    SPEC_ID,
+)
 from bergsql.engine.table.projection import constant_sql, duckdb_type
 
 if TYPE_CHECKING:
@@ -20,6 +31,8 @@ if TYPE_CHECKING:
 
 _Partition = tuple[int, tuple[object, ...]]
 
+_ROW_IDS, _UPDATES = {ROW_ID, PLACE_ROW_ID}, {LAST_UPDATED, PLACE_UPDATED}
+
 
 class RowPlaces:
     """The metadata columns that a scan is asked for: what they need to be read, and their SQL."""
@@ -28,10 +41,11 @@ class RowPlaces:
         self._specs = {spec.spec_id: [f.field_id for f in spec.fields] for spec in metadata.specs}
         self._fields = fields
         names = {f.name for f in fields}
-        self.stored = tuple(f for f in fields if f.name in (ROW_ID, LAST_UPDATED))
+        self.stored = tuple(f for f in fields if f.name in _ROW_IDS | _UPDATES)
         """Those that a data file may hold itself."""
-        self.need_file = bool(names & {FILE, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED})
-        self.need_position = bool(names & {POS, ROW_ID})
+        self.need_index = PLACE_FILE in names
+        self.need_facts = bool(names & {FILE, SPEC_ID, PARTITION, *_ROW_IDS, *_UPDATES})
+        self.need_position = bool(names & {POS, PLACE_POSITION, *_ROW_IDS})
         self.keep_deleted = IS_DELETED in names
         """Whether deleted rows stay, told by a column ``DELETED`` of the rows."""
 
@@ -40,7 +54,7 @@ class RowPlaces:
 
     def joined(self, rows: str, group: FileGroup, name: str, variables: dict[str, object]) -> str:
         """What follows FROM: the ``rows`` of a group as ``r`` and, if needed, what is known of their files as ``m``."""
-        if not self.need_file:
+        if not self.need_facts:
             return f"({rows}) AS r"
         facts = f"{name}_facts"
         partitions = _partitions(group)
@@ -51,11 +65,15 @@ class RowPlaces:
             source = f"(SELECT *, {self._partition_sql(asked, partitions)} AS partition FROM {source})"
         return f"({rows}) AS r JOIN {source} AS m ON m.{FILE_INDEX} = r.{FILE_INDEX}"
 
-    def selected(self, names: Mapping[str, str]) -> list[str]:
-        """The columns, from ``r`` and ``m``, under ``names``."""
-        return [f"{self._sql(f)} AS {identifier(names[f.name])}" for f in self._fields]
+    def selected(self, names: Mapping[str, str], before: int) -> list[str]:
+        """The columns, from ``r`` and ``m``, under ``names``; ``before`` files lie before the group's in the plan."""
+        return [f"{self._sql(f, before)} AS {identifier(names[f.name])}" for f in self._fields]
 
-    def _sql(self, asked: NestedField) -> str:
+    def _sql(self, asked: NestedField, before: int) -> str:
+        if asked.name == PLACE_FILE:
+            return f"r.{FILE_INDEX} + {before}" if before else f"r.{FILE_INDEX}"
+        if asked.name == PLACE_POSITION:
+            return f"r.{FILE_POS}"
         match asked.name:
             case "_file":
                 return "m.path"
@@ -69,7 +87,7 @@ class RowPlaces:
                 return "m.partition"
         # A row keeps the number that it was written with; one without is numbered by its place. Files from before the
         # table had row lineage have none.
-        given = f"m.first_row_id + r.{FILE_POS}" if asked.name == ROW_ID else "m.sequence_number"
+        given = f"m.first_row_id + r.{FILE_POS}" if asked.name in _ROW_IDS else "m.sequence_number"
         stored = f"coalesce(r.{column_name(asked)}, {given})"
         return f"CASE WHEN m.first_row_id IS NOT NULL THEN {stored} END"
 

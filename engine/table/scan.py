@@ -20,7 +20,7 @@ from bergsql.engine.table.equality_positions import without_places
 from bergsql.engine.table.file_groups import PARQUET, FileGroup, Grouping, column_name
 from bergsql.engine.table.file_origins import origins_named
 from bergsql.engine.table.file_streams import FORMATS
-from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, metadata_fields
+from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, PLACE_COLUMNS, PLACE_FILE, metadata_fields
 from bergsql.engine.table.planning import FilePlan, plan_files
 from bergsql.engine.table.projection import literal_sql
 from bergsql.engine.table.read_point import current
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.binding import Bound
+    from bergsql.engine.table.planning import FileTask
     from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.read_point import ReadPoint
 
@@ -61,8 +62,8 @@ def build_scan(
 
     The SQL gives ``columns`` (all by default; at least one) in the schema's order, under ``scanned_names`` and with
     DuckDB's types for theirs; behind them the metadata columns among ``columns``, those that no column of the table
-    hides. ``predicate`` only leaves files out: the rows are still to be filtered. Variables are named
-    ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
+    hides, and the ``PLACE_COLUMNS``. ``predicate`` only leaves files out: the rows are still to be filtered. Variables
+    are named ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
     """
     metadata = table.metadata
     point = point or current(metadata)
@@ -94,9 +95,23 @@ def _scan_of(
     by_place = PositionDeletes(storage, metadata, few=predicate is not None)
     assembly = _Assembly(storage, fields, names, deletes, RowPlaces(metadata, places), by_place, variables)
     groups = Grouping(metadata, storage, assembly.may_read, schema).groups(plan.tasks)
-    selects = [assembly.select(group, f"{name_prefix}_files{i or ''}") for i, group in enumerate(groups)]
+    selects, before = [], 0
+    for i, group in enumerate(groups):
+        selects.append(assembly.select(group, f"{name_prefix}_files{i or ''}", before))
+        before += len(group.tasks)
+    if any(f.name == PLACE_FILE for f in places):
+        plan = _in_order_of(groups, plan, whole)
     sql = " UNION ALL ".join(selects) or _empty((*fields, *places), names)
     return TableScan(sql, variables, plan, schema, (*fields, *places))
+
+
+def _in_order_of(groups: Sequence[FileGroup], plan: FilePlan, whole: Sequence[FileTask]) -> FilePlan:
+    """The plan with its files in the order of the groups, with all deletes that apply: its files may be rewritten."""
+    if len(groups) == 1 and plan.tasks == whole:
+        return plan
+    number = {id(task): i for i, task in enumerate(plan.tasks)}
+    tasks = tuple(whole[number[id(task)]] for group in groups for task in group.tasks)
+    return replace(plan, tasks=tasks, delete_files=len(distinct(t.deletes for t in tasks if t.deletes)))
 
 
 def empty_scan(schema: Schema, columns: frozenset[str], plan: FilePlan, variables: dict[str, object]) -> TableScan:
@@ -121,10 +136,11 @@ def _chosen(
 
 
 def _metadata_columns(schema: Schema, columns: frozenset[str], metadata: TableMetadata) -> tuple[NestedField, ...]:
+    found = tuple(f for n, f in PLACE_COLUMNS.items() if n in columns)
     if columns.isdisjoint(METADATA_COLUMNS):
-        return ()
+        return found
     hidden = {f.name for f in schema.fields}
-    return tuple(f for n, f in metadata_fields(metadata).items() if n in columns and n not in hidden)
+    return (*(f for n, f in metadata_fields(metadata).items() if n in columns and n not in hidden), *found)
 
 
 def _wanted(plan: FilePlan, schema: Schema, predicate: Predicate | None) -> Bound:
@@ -193,8 +209,9 @@ class _Assembly:
         """The fields that some data file may be asked for."""
         return (*self._own.values(), *self._keys.values())
 
-    def select(self, group: FileGroup, name: str) -> str:
-        """The group's rows. What it reads by name is called ``name`` or begins so.
+    def select(self, group: FileGroup, name: str, before: int) -> str:
+        """The group's rows. What it reads by name is called ``name`` or begins so; ``before`` files are in groups
+        before it.
 
         ``rows`` hold ``column_name`` of each field of ``read``, ``FILE_INDEX`` (the place in ``group.tasks``, which
         know their sequence numbers, partitions and deletes), ``FILE_POS`` and, where deleted rows stay, ``DELETED``.
@@ -208,7 +225,7 @@ class _Assembly:
         read = {**self._own, **self._keys} if by_key else self._own
         columns = tuple(read.values())
         position, keep = places.need_position or by_place, places.keep_deleted
-        index = places.need_file or group.has_equality_deletes
+        index = places.need_index or places.need_facts or group.has_equality_deletes
         if group.has_position_deletes:
             rows = self._by_place.rows_left(
                 group, name, read, self.variables, index=index, position=position, keep_deleted=keep
@@ -223,4 +240,4 @@ class _Assembly:
             rows = self._deletes.without(rows, group.tasks, there, name, places.keep_deleted)
         own = [f"r.{column_name(f)} AS {identifier(self._names[f.name])}" for f in fields]
         source = places.joined(rows, group, name, self.variables)
-        return f"SELECT {', '.join(own + places.selected(self._names))} FROM {source}"
+        return f"SELECT {', '.join(own + places.selected(self._names, before))} FROM {source}"
