@@ -240,6 +240,13 @@ def _bind_relation_of(
     return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span, slot=number)
 
 
+def bind_iceberg(
+    relation: IcebergRelation, alias: str | None, scope: Scope, planner: Planner, span: Span | None
+) -> str:
+    """An Iceberg table that a statement names outside of FROM; its columns join ``scope``."""
+    return _bind_relation_of(relation, alias, [], scope, planner, span, None, relation.parts[-1])
+
+
 def _bind_metadata_table(
     relation: IcebergRelation,
     alias: str | None,

@@ -80,6 +80,9 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.modules import UseModules as UseModules
     from bergsql.engine.sql.statements.procedures import ShowProcedures as ShowProcedures
     from bergsql.engine.sql.statements.queries import Select as Select
+    from bergsql.engine.sql.statements.rowlevel import Assignment as Assignment
+    from bergsql.engine.sql.statements.rowlevel import Delete as Delete
+    from bergsql.engine.sql.statements.rowlevel import Update as Update
     from bergsql.engine.sql.statements.session import Reset as Reset
     from bergsql.engine.sql.statements.session import Set as Set
     from bergsql.engine.sql.statements.tables import ColumnDef as ColumnDef
@@ -144,6 +147,7 @@ _FAMILIES = {
     "explain": "Explain",
     "functions": "FunctionParameter CreateFunction AlterFunction DropFunction ShowFunctions DescribeFunction",
     "insert": "PartitionValue Insert StatementSet",
+    "rowlevel": "Assignment Delete Update",
     "unsupported": "Unsupported",
     "views": "ViewColumn CreateView SetQuery AlterView DropView ShowViews ShowCreateView",
 }
