@@ -21,6 +21,7 @@ class ErrorCode(StrEnum):
     INVALID = "INVALID"
     TYPE = "TYPE"
     ARITY = "ARITY"
+    CARDINALITY = "CARDINALITY"
     OPTION = "OPTION"
     CONFIG = "CONFIG"
     CONNECTION = "CONNECTION"

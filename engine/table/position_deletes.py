@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,10 +16,10 @@ from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID, referenced_pa
 from bergsql.engine.table.file_groups import FILE_INDEX, FileGroup, Grouping, column_name
 from bergsql.engine.table.parquet_schema import read_columns
 from bergsql.engine.table.planning import FileTask
+from bergsql.engine.table.position_runs import MOST_POSITIONS, runs
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
     from pyroaring import BitMap
 
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 FILE_PATH = NestedField(DELETE_FILE_PATH_ID, "file_path", StringType(), True)
 POS = NestedField(2147483545, "pos", LongType(), True)
 _SCHEMA = Schema(0, (FILE_PATH, POS))
-_MOST_POSITIONS = 1 << 32
-_FEW_RUNS = 1000
 
 
 def read_position_deletes(
@@ -66,7 +63,7 @@ def read_position_deletes(
                 fields = (POS,) if of_one else _SCHEMA.fields
                 with _named(cursor, f"{name}_deletes", group.source(storage, fields)) as source:
                     rows = cursor.sql(_query(group, source, None if of_one else known)).to_arrow_table()
-                for entry, file, positions in _runs(rows):
+                for (entry, file), positions in runs(rows):
                     number = own[entry]
                     key = (number, file if (one := only[number]) is None else one)
                     found[key] = found[key] | positions if key in found else positions
@@ -95,7 +92,7 @@ def _query(group: FileGroup, source: str, known: str | None) -> str:
     return (
         f"SELECT d.{FILE_INDEX} AS entry, {file} AS file, CAST(d.{pos} AS UINTEGER) AS pos"
         f" FROM ({group.rows(source, fields, index=True)}) AS d{join}"
-        f" WHERE d.{pos} BETWEEN 0 AND {_MOST_POSITIONS - 1}"
+        f" WHERE d.{pos} BETWEEN 0 AND {MOST_POSITIONS - 1}"
     )
 
 
@@ -108,31 +105,3 @@ def _check_columns(storage: Storage, group: FileGroup, entry: ManifestEntry) -> 
     if not {FILE_PATH.field_id, POS.field_id} <= {c.field_id for c in columns}:
         message = f"Delete file {file.path} of snapshot {entry.snapshot_id} has no columns 'file_path' and 'pos'."
         raise BergError(ErrorCode.CORRUPT, message)
-
-
-def _runs(rows: pa.Table) -> Iterator[tuple[int, int, BitMap]]:
-    """The positions of ``rows``, those of one delete file and one data file together, mostly once."""
-    import pyarrow.compute as pc
-    from pyroaring import BitMap
-
-    if not rows.num_rows:
-        return
-    many = pc.max(rows["file"]).as_py() + 1
-    keys = pc.add(pc.multiply(rows["entry"], many), rows["file"])
-    encoded = [pc.run_end_encode(chunk) for chunk in keys.chunks]
-    if sum(len(e.values) for e in encoded) > max(_FEW_RUNS, rows.num_rows // 64):
-        # Written in another order than the specification's.
-        order = pc.sort_indices(keys)
-        rows, keys = rows.take(order), keys.take(order)
-        encoded = [pc.run_end_encode(chunk) for chunk in keys.chunks]
-    at = 0
-    for chunk in encoded:
-        positions = rows["pos"].slice(at, len(chunk)).combine_chunks()
-        begin = positions.offset
-        plain = memoryview(positions.buffers()[1])
-        for end, key in zip(chunk.run_ends.to_pylist(), chunk.values.to_pylist(), strict=True):
-            values = array("I")
-            values.frombytes(plain[4 * begin : 4 * (positions.offset + end)])
-            yield *divmod(key, many), BitMap(values)
-            begin = positions.offset + end
-        at += len(chunk)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 from bergsql.catalog.storage.base import scheme_of, strip_scheme
@@ -39,6 +39,7 @@ ORC_CODECS = {
 LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 """The compression levels that a codec has."""
 
+_DELETES = "write.delete."
 _STRATEGIES = {"speed": "speed", "compression": "compression"}
 OBJECT_STORAGE = "write.object-storage.enabled"
 DEFAULT_METRICS_COLUMNS = 100
@@ -84,35 +85,43 @@ class WriteProperties:
     @staticmethod
     def of(properties: Mapping[str, str], table_location: str) -> WriteProperties:
         """Those of a table; OPTION errors name the property."""
-        read = _Reader(properties)
-        file_format = read.one_of("write.format.default", "parquet", FORMATS)
-        codec, level = read.codec(file_format)
-        if "encryption.key-id" in properties:
-            raise not_supported("Writing to an encrypted table ('encryption.key-id')")
-        if "write.location-provider.impl" in properties:
-            raise not_supported(
-                "Writing to a table with a location provider of its own ('write.location-provider.impl')"
-            )
-        location = data_location(properties, table_location)
-        prefix = "write.metadata.metrics.column."
-        return WriteProperties(
-            location=location,
-            object_storage=read.boolean(OBJECT_STORAGE, False),
-            partitioned_paths=read.boolean("write.object-storage.partitioned-paths", True),
-            context="" if location.startswith(table_location) else "/".join(table_location.split("/")[-2:]),
-            codec=codec,
-            level=level,
-            target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
-            row_group_size=read.whole("write.parquet.row-group-size-bytes", 128 << 20, least=1),
-            file_format=file_format,
-            stripe_size=read.whole("write.orc.stripe-size-bytes", 64 << 20, least=1),
-            orc_strategy=read.one_of("write.orc.compression-strategy", "speed", _STRATEGIES),
-            metrics_columns=read.whole(
-                "write.metadata.metrics.max-inferred-column-defaults", DEFAULT_METRICS_COLUMNS, least=0
-            ),
-            default_metrics=read.metrics("write.metadata.metrics.default"),
-            column_metrics={k.removeprefix(prefix): read.metrics(k) for k in properties if k.startswith(prefix)},
-        )
+        return _write_properties(PropertyReader(properties), properties, table_location)
+
+    @staticmethod
+    def of_deletes(properties: Mapping[str, str], table_location: str) -> WriteProperties:
+        """As :meth:`of`, for delete files: ``write.delete.X`` goes before ``write.X``, but for their size."""
+        read = PropertyReader(properties, _DELETES)
+        size = read.whole(f"{_DELETES}target-file-size-bytes", 64 << 20, least=1)
+        return replace(_write_properties(read, properties, table_location), target_file_size=size)
+
+
+def _write_properties(read: PropertyReader, properties: Mapping[str, str], table_location: str) -> WriteProperties:
+    file_format = read.one_of("write.format.default", "parquet", FORMATS)
+    codec, level = read.codec(file_format)
+    if "encryption.key-id" in properties:
+        raise not_supported("Writing to an encrypted table ('encryption.key-id')")
+    if "write.location-provider.impl" in properties:
+        raise not_supported("Writing to a table with a location provider of its own ('write.location-provider.impl')")
+    location = data_location(properties, table_location)
+    prefix = "write.metadata.metrics.column."
+    return WriteProperties(
+        location=location,
+        object_storage=read.boolean(OBJECT_STORAGE, False),
+        partitioned_paths=read.boolean("write.object-storage.partitioned-paths", True),
+        context="" if location.startswith(table_location) else "/".join(table_location.split("/")[-2:]),
+        codec=codec,
+        level=level,
+        target_file_size=read.whole("write.target-file-size-bytes", 512 << 20, least=1),
+        row_group_size=read.whole("write.parquet.row-group-size-bytes", 128 << 20, least=1),
+        file_format=file_format,
+        stripe_size=read.whole("write.orc.stripe-size-bytes", 64 << 20, least=1),
+        orc_strategy=read.one_of("write.orc.compression-strategy", "speed", _STRATEGIES),
+        metrics_columns=read.whole(
+            "write.metadata.metrics.max-inferred-column-defaults", DEFAULT_METRICS_COLUMNS, least=0
+        ),
+        default_metrics=read.metrics("write.metadata.metrics.default"),
+        column_metrics={k.removeprefix(prefix): read.metrics(k) for k in properties if k.startswith(prefix)},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +146,7 @@ class CommitProperties:
     @staticmethod
     def of(properties: Mapping[str, str], table_location: str) -> CommitProperties:
         """Those of a table; OPTION errors name the property."""
-        read = _Reader(properties)
+        read = PropertyReader(properties)
         return CommitProperties(
             retries=read.whole("commit.retry.num-retries", 4, least=0),
             min_wait=read.whole("commit.retry.min-wait-ms", 100, least=0) / 1000,
@@ -155,7 +164,7 @@ class CommitProperties:
 
 def data_location(properties: Mapping[str, str], table_location: str) -> str:
     """The directory of a table's data files, without a trailing slash."""
-    read = _Reader(properties)
+    read = PropertyReader(properties)
     keys = ["write.data.path", "write.folder-storage.path"]
     if read.boolean(OBJECT_STORAGE, False):
         keys.insert(1, "write.object-storage.path")
@@ -163,17 +172,27 @@ def data_location(properties: Mapping[str, str], table_location: str) -> str:
     return next(filter(None, given), f"{table_location}/data")
 
 
-class _Reader:
-    """Reads properties of one table; what cannot be read raises an OPTION error that names the property."""
+class PropertyReader:
+    """Reads properties of one table; what cannot be read raises an OPTION error that names the property.
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    With ``prefix``, a property that begins so goes before the one that begins with "write." instead.
+    """
+
+    def __init__(self, properties: Mapping[str, str], prefix: str = "") -> None:
         self._properties = properties
+        self._prefix = prefix
+
+    def _key(self, key: str) -> str:
+        """The property that says what ``key`` asks for."""
+        own = self._prefix + key.removeprefix("write.")
+        return own if self._prefix and own in self._properties else key
 
     def wrong(self, key: str, takes: str, hint: str | None = None) -> BergError:
         value = self._properties.get(key, "")
         return BergError(ErrorCode.OPTION, f"The table property '{key}' is '{value}': it takes {takes}.", hint=hint)
 
     def whole(self, key: str, default: int, *, least: int) -> int:
+        key = self._key(key)
         text = self._properties.get(key)
         if text is None:
             return default
@@ -207,6 +226,7 @@ class _Reader:
         return text.lower() == "true"
 
     def one_of(self, key: str, default: str, known: Mapping[str, str]) -> str:
+        key = self._key(key)
         text = self._properties.get(key, default).lower()
         if text not in known:
             raise self.wrong(key, ", ".join(known), did_you_mean(text, known))
@@ -226,6 +246,7 @@ class _Reader:
         return codec, self.level("write.parquet.compression-level", codec)
 
     def level(self, key: str, codec: str) -> int | None:
+        key = self._key(key)
         text = self._properties.get(key)
         if text is None or codec not in LEVELS:
             return None
