@@ -22,7 +22,6 @@ from bergsql.engine.table.metadata_columns import DELETED
 from bergsql.engine.table.row_counts import RowCount, row_count
 
 if TYPE_CHECKING:
-    from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.plan.bound import Bound
     from bergsql.engine.plan.context import Context, Slot
@@ -105,9 +104,11 @@ class _Known(NamedTuple):
 
 def _files(slot: Slot, number: int, where: Bound | None, *, only_rows: bool) -> _Known | None:
     """The files whose rows all fulfil WHERE; None where it may be true of some rows of a file, and not of others."""
+    from bergsql.engine.plan.pushdown import is_useful, outcomes
     from bergsql.engine.table.planning import count_rows, plan_files
-    from bergsql.engine.table.predicate import AlwaysTrue
+    from bergsql.engine.table.predicate import AlwaysFalse, AlwaysTrue
     from bergsql.engine.table.read_point import current
+    from bergsql.engine.table.whole_files import whole_files
 
     relation = slot.relation
     metadata, storage = relation.table.metadata, relation.storage
@@ -116,35 +117,14 @@ def _files(slot: Slot, number: int, where: Bound | None, *, only_rows: bool) -> 
         counted = count_rows(metadata, point, storage)
         if counted is not None:
             return _Known(counted[0], AlwaysTrue(), counted[1])
-    predicates = (None, None) if where is None else _outcomes(where, number, point.schema)
-    if predicates is None:
+    wanted, other = (None, AlwaysFalse()) if where is None else outcomes(where, number, point.schema)
+    if not is_useful(other):
         return None
-    wanted, other = predicates
     plan = plan_files(metadata, point, wanted, storage)
-    if other is not None:
-        mixed = {t.data_file.path for t in plan_files(metadata, point, other, storage).tasks}
-        if any(t.data_file.path in mixed for t in plan.tasks):
-            return None
+    if len(whole_files(plan.tasks, other, metadata, point, storage)) < len(plan.tasks):
+        return None
     rows = row_count(storage, metadata, plan.tasks) if not plan.equality_deletes else None
     return _Known(plan, wanted or AlwaysTrue(), rows)
-
-
-def _outcomes(where: Bound, number: int, schema: Schema) -> tuple[Predicate, Predicate] | None:
-    """What holds of the scan's rows where a condition is true, and where it is not; None if nothing is known of that.
-
-    Either may hold of other rows too.
-    """
-    from bergsql.engine.plan.pushdown import is_useful, of_schema, says
-    from bergsql.engine.plan.truth import either
-    from bergsql.engine.table.predicate import AlwaysFalse, AlwaysTrue
-
-    truth = says(where)
-    never, unknown = AlwaysFalse(), AlwaysTrue()
-    other = either([truth.false, truth.unknown])
-    not_true = of_schema(never if other is None else other.get(number, unknown), schema)
-    if not is_useful(not_true):
-        return None
-    return of_schema(never if truth.true is None else truth.true.get(number, unknown), schema), not_true
 
 
 class _Wanted(NamedTuple):

@@ -266,6 +266,21 @@ def equal_columns(a: Bound | OutputColumn, b: Bound | OutputColumn) -> tuple[tup
 # --- handing it on ----------------------------------------------------------------------------------------------------
 
 
+def outcomes(condition: Bound, slot: int, schema: Schema) -> tuple[Predicate, Predicate]:
+    """What holds of a scan's rows where a condition is true, and where it is FALSE or NULL, by the scan's own columns.
+
+    Either may hold of other rows too: ``AlwaysTrue`` where nothing is known, ``AlwaysFalse`` for an outcome that cannot
+    be. So a file that holds no row of the second has only rows that the condition takes (whole_files.py).
+    """
+    from bergsql.engine.table.predicate import AlwaysFalse, AlwaysTrue
+
+    def of(facts: Facts) -> Predicate:
+        return AlwaysFalse() if facts is None else of_schema(facts.get(slot, AlwaysTrue()), schema)
+
+    told = says(condition)
+    return of(told.true), of(truth.either([told.false, told.unknown]))
+
+
 def push(planner: Planner, scope: Scope, bound: Bound, only: set[int] | None = None) -> None:
     """Hand what a condition of this FROM says of a scan to that scan, and what columns it makes equal.
 

@@ -12,10 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bergsql.engine.execute.select import open_plan
+from bergsql.engine.plan import comparison
+from bergsql.engine.plan.context import Context, Planner
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.from_clause import bind_from
+from bergsql.engine.plan.pushdown import outcomes
 from bergsql.engine.plan.query import plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.parser import parse
+from bergsql.engine.table.planning import plan_files
+from bergsql.engine.table.read_point import current
+from bergsql.engine.table.whole_files import whole_files
 
 COLUMNS = (
     "r int, id int, n bigint, d double, f float, price decimal(9,2), name string, day date, ts timestamp_ntz, "
@@ -245,3 +253,74 @@ def test_pruned_equals_unpruned(session: Session, dialect: str, zone: str, query
 @settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_many_more(session: Session, dialect: str, zone: str, query: str, t: str, u: str, c: str) -> None:
     _check(session, dialect, zone, query.format(t=t, u=u, c=c))
+
+
+# --- whole files ------------------------------------------------------------------------------------------------------
+
+
+def whole(session: Session, table: str, condition: str) -> list[str]:
+    """The paths of the files of which planning says that the condition takes every row."""
+    statement: Any = parse(f"SELECT 1 FROM {table} WHERE {condition}", session.flavour)
+    node, planner = statement.query.ast, Planner(SessionRelations(session))
+    scope, _ = bind_from(node, planner, None, {})
+    context = Context(planner, scope, "WHERE", aggregates_allowed=False, windows_allowed=False)
+    where = comparison.condition(bind(node.args["where"].this, context), context, node, "WHERE")
+    relation = planner.slots[0].relation
+    metadata = relation.table.metadata
+    wanted, others = outcomes(where, 0, metadata.schema)
+    point = current(metadata)
+    tasks = plan_files(metadata, point, wanted, relation.storage).tasks
+    return [t.data_file.path for t in whole_files(tasks, others, metadata, point, relation.storage)]
+
+
+def _check_whole(session: Session, dialect: str, zone: str, table: str, condition: str) -> int:
+    session.execute(f"SET 'sql.dialect' = '{dialect}'")
+    session.execute(f"SET 'table.local-time-zone' = '{zone}'")
+    if dialect == "flink":
+        condition = condition.replace("DATE_ADD(day, 3)", "day + INTERVAL '3' DAY")
+    found = whole(session, table, condition)
+    left = rows(session, f"SELECT `_file` FROM {table} WHERE ({condition}) IS NOT TRUE", prune=False)
+    assert {repr((path,)) for path in found}.isdisjoint(left), condition
+    return len(found)
+
+
+WHOLE_DRAWN = {name: DRAWN[name] for name in ("dialect", "zone", "t", "c")}
+
+
+@given(**WHOLE_DRAWN)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_condition_takes_every_row_of_a_whole_file(
+    session: Session, dialect: str, zone: str, t: str, c: str
+) -> None:
+    _check_whole(session, dialect, zone, t, c)
+
+
+@pytest.mark.long
+@given(**WHOLE_DRAWN)
+@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+def test_many_more_whole_files(session: Session, dialect: str, zone: str, t: str, c: str) -> None:
+    _check_whole(session, dialect, zone, t, c)
+
+
+@pytest.mark.parametrize(
+    ("table", "condition", "some"),
+    [
+        ("bounds", "r < 5", True),
+        ("bounds", "id = 1 OR r = 3", True),
+        ("bounds", "id IS NULL", True),
+        ("bounds", "d > 4", True),  # NaN too
+        ("bounds", "CAST(r AS STRING) = '5'", False),  # nothing is known of text
+        ("bounds", "r < 5 AND rand() < 2", False),
+        ("bounds", "r IN (SELECT id FROM plain)", False),
+        ("years", "ts < TIMESTAMP '1971-01-01 00:00:00'", True),
+        ("years", "ts > TIMESTAMP '2025-06-01 00:00:00'", False),  # a part of a year, for all that is known
+        ("years", "name LIKE 'a%'", True),
+        ("plain", "day = DATE '1970-01-01' OR flag", True),
+        ("plain", "day <> DATE '1970-01-01'", True),
+        ("plain", "1 = 1", True),
+        ("plain", "NULL", False),
+        ("plain", "`_pos` >= 0", False),
+    ],
+)
+def test_which_files_are_whole(session: Session, table: str, condition: str, some: bool) -> None:
+    assert (_check_whole(session, "spark", "UTC", table, condition) > 0) is some
