@@ -64,7 +64,7 @@ docs: venv ## Write the pages that come from the code
 	$(BIN)/python docs/generate.py
 
 bench: venv ## The benchmarks: ratios to DuckDB measured in one run
-	for b in startup scans merge_on_read equality_deletes planning inserts; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+	for b in startup scans merge_on_read equality_deletes planning inserts commits; do $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 format: venv ## ruff format and the fixes that are safe
 	$(BIN)/ruff check --fix $(CODE)

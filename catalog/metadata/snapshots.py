@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,8 +38,30 @@ _SNAPSHOT_KEYS = frozenset(
 )
 
 
+def compact(value: object) -> str:
+    """JSON text as Java writes it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Lasting:
+    """A part of the metadata that later versions take over as it is, so that its text is made only once."""
+
+    kept_text: str | None = field(default=None, init=False, repr=False, compare=False)
+    """Its JSON text, once that was asked for."""
+
+    def to_json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def json_text(self) -> str:
+        """Its JSON text, which is made once."""
+        text = self.kept_text or compact(self.to_json())
+        object.__setattr__(self, "kept_text", text)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Lasting):
     """The state of a table at one time.
 
     ``manifests`` holds manifest paths where an old v1 snapshot lists them itself; ``manifest_list`` is None then.
@@ -148,7 +171,7 @@ class SnapshotRef:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotLogEntry:
+class SnapshotLogEntry(Lasting):
     """``snapshot_id`` became the table's current snapshot at ``timestamp_ms``."""
 
     timestamp_ms: int
@@ -171,7 +194,7 @@ _SNAPSHOT_LOG_KEYS = frozenset({"timestamp-ms", "snapshot-id"})
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataLogEntry:
+class MetadataLogEntry(Lasting):
     """An earlier metadata file of the table, last changed at ``timestamp_ms``."""
 
     timestamp_ms: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from bergsql.catalog.metadata.snapshots import (
     Snapshot,
     SnapshotLogEntry,
     SnapshotRef,
+    compact,
 )
 from bergsql.catalog.metadata.sort import UNSORTED, SortOrder
 
@@ -70,6 +71,10 @@ _KEYS = frozenset(
         "metadata-log",
     }
 )
+_DERIVED = {"_schemas_by_id": "schemas", "_specs_by_id": "specs", "_snapshots_by_id": "snapshots"}
+"""Cached properties, and the fields that they are worked out from."""
+_LASTING = frozenset({"snapshots", "snapshot-log", "metadata-log"})
+"""The members that are lists of :class:`~bergsql.catalog.metadata.snapshots.Lasting`."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,14 @@ class TableMetadata:
     @cached_property
     def _snapshots_by_id(self) -> dict[int, Snapshot]:
         return {s.snapshot_id: s for s in self.snapshots}
+
+    def changed(self, **fields: Any) -> TableMetadata:
+        """The same with other values of some fields. What is known of the others stays known."""
+        other = replace(self, **fields)
+        for name, source in _DERIVED.items():
+            if source not in fields and name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     @property
     def schema(self) -> Schema:
@@ -172,8 +185,11 @@ class TableMetadata:
             raise corrupt(f"The metadata file {name} is damaged: its types are nested too deeply.") from e
 
     def serialize(self) -> bytes:
-        """The bytes of a metadata file, compact as Java writes them."""
-        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
+        """The bytes of a metadata file, compact as Java writes them.
+
+        What an earlier version had already is not made into text anew: a commit's cost must not follow the history.
+        """
+        return ("{" + ",".join(f"{compact(k)}:{_text(v)}" for k, v in self._members().items()) + "}").encode()
 
     @staticmethod
     def from_json(obj: JsonObject) -> TableMetadata:
@@ -220,6 +236,11 @@ class TableMetadata:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, members in Java's order."""
+        members = self._members()
+        return {k: [part.to_json() for part in v] if k in _LASTING else v for k, v in members.items()}
+
+    def _members(self) -> dict[str, Any]:
+        """The members of the JSON object; snapshots and log entries as they are."""
         v1 = self.format_version == 1
         out: dict[str, Any] = {"format-version": self.format_version}
         if self.table_uuid is not None:
@@ -247,12 +268,19 @@ class TableMetadata:
         if self.format_version >= 3:
             out["next-row-id"] = self.next_row_id
         out["refs"] = {name: ref.to_json() for name, ref in self.refs.items()}
-        out["snapshots"] = [s.to_json() for s in self.snapshots]
+        out["snapshots"] = self.snapshots
         out["statistics"] = [dict(s) for s in self.statistics]
         out["partition-statistics"] = [dict(s) for s in self.partition_statistics]
-        out["snapshot-log"] = [e.to_json() for e in self.snapshot_log]
-        out["metadata-log"] = [e.to_json() for e in self.metadata_log]
+        out["snapshot-log"] = self.snapshot_log
+        out["metadata-log"] = self.metadata_log
         return {**out, **self.extra} if self.extra else out
+
+
+def _text(member: Any) -> str:
+    """The JSON text of a member."""
+    if isinstance(member, tuple):
+        return "[" + ",".join([part.kept_text or part.json_text() for part in member]) + "]"
+    return compact(member)
 
 
 def _load_object(data: bytes) -> JsonObject:

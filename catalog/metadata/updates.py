@@ -72,7 +72,7 @@ def log_previous(metadata: TableMetadata, previous: TableMetadata, previous_loca
             ErrorCode.OPTION, f"The table property '{PREVIOUS_VERSIONS_MAX}' is '{text}', not a number."
         ) from None
     entry = MetadataLogEntry(previous.last_updated_ms, previous_location)
-    return replace(metadata, metadata_log=(*previous.metadata_log, entry)[-max(most, 1) :])
+    return metadata.changed(metadata_log=(*previous.metadata_log, entry)[-max(most, 1) :])
 
 
 class _Draft:
@@ -91,7 +91,7 @@ class _Draft:
         self.removed_snapshots = False
 
     def set(self, **fields: Any) -> None:
-        self.m = replace(self.m, **fields)
+        self.m = self.m.changed(**fields)
 
     def apply(self, update: TableUpdate) -> None:
         match update:

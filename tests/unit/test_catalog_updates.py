@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -162,6 +163,23 @@ def test_a_snapshot_becomes_the_head() -> None:
     assert metadata.last_updated_ms == 3000
     assert metadata.refs == {"main": SnapshotRef(20)}
     assert [(e.timestamp_ms, e.snapshot_id) for e in metadata.snapshot_log] == [(2000, 10), (3000, 20)]
+
+
+def test_the_text_of_what_stays_is_made_once_and_is_right() -> None:
+    metadata = log_previous(appended(table(), snapshot(10, 1), snapshot(20, 2, 10, at=3000)), table(), "/m/v1.json")
+    metadata.serialize()
+    versions = [
+        appended(metadata, snapshot(30, 3, 20, at=4000)),
+        apply_updates(metadata, [RemoveSnapshots((10,))], 5000),
+        replace(metadata, snapshots=tuple(replace(s, summary={"é": '"\n'}) for s in metadata.snapshots)),
+    ]
+    for version in versions:
+        assert (
+            version.serialize() == json.dumps(version.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
+        ), version
+        assert {s.snapshot_id: s for s in version.snapshots} == {i: version.snapshot(i) for i in version.snapshot_ids()}
+    assert versions[0].snapshots[1].kept_text is metadata.snapshots[1].kept_text is not None
+    assert metadata == TableMetadata.parse(metadata.serialize(), "v1")
 
 
 def test_a_snapshot_on_a_branch_leaves_main_alone() -> None:
