@@ -16,11 +16,12 @@ from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
 from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.destination import MAIN, Destination
+from bergsql.engine.table.history import History, StatementConflict
 from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
 from bergsql.engine.table.staging import delete_files
-from bergsql.engine.table.validate import History, check_files_fit, check_same_table
+from bergsql.engine.table.validate import check_files_fit, check_same_table
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog, LoadedTable, TableIdent
@@ -97,7 +98,8 @@ def run_attempts(
         return _find_out(catalog, ident, properties, maker.snapshot_id, unknown)
     except BaseException as failure:
         # Ctrl-C may have come in the moment behind the commit: then nothing may be deleted.
-        late = None if isinstance(failure, CommitConflict) else _look(catalog, ident, maker.snapshot_id)
+        certain = isinstance(failure, CommitConflict | StatementConflict)
+        late = None if certain else _look(catalog, ident, maker.snapshot_id)
         if isinstance(late, Committed):
             return late
         if late is not _Unseen.UNKNOWN:

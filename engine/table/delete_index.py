@@ -161,7 +161,7 @@ class DeleteIndex:
         if named is not None:
             # Position deletes reach also the files of their own commit.
             reaching = (d for d in named if (d.sequence_number or 0) >= number)
-            found = tuple(d for d in reaching if is_vector(d) or _may_name(d.data_file, file.path))
+            found = tuple(d for d in reaching if is_vector(d) or named_paths(d.data_file).holds(file.path))
         ranged = self._ranged.get(scope)
         if ranged is not None:
             found += tuple(d for d in ranged.naming(file.path.encode()) if (d.sequence_number or 0) >= number)
@@ -240,6 +240,34 @@ def referenced_path(file: DataFile) -> str | None:
     return lower.decode() if lower is not None and lower == upper else None
 
 
+class PathRange(NamedTuple):
+    """The data files that a delete file by position may name: one ``only``, or those between two paths (None: any)."""
+
+    only: str | None
+    lower: bytes | None
+    upper: bytes | None
+
+    def holds(self, path: str) -> bool:
+        """Whether a data file may be among them."""
+        name = path.encode()
+        return (self.lower is None or self.lower <= name) and (self.upper is None or name <= self.upper)
+
+    def meets(self, other: PathRange) -> bool:
+        """Whether both may name one data file."""
+        apart = (self.upper is not None and other.lower is not None and self.upper < other.lower) or (
+            other.upper is not None and self.lower is not None and other.upper < self.lower
+        )
+        return not apart
+
+
+def named_paths(file: DataFile) -> PathRange:
+    """The data files that a position delete file or deletion vector may name."""
+    only = referenced_path(file)
+    if only is not None:
+        return PathRange(only, only.encode(), only.encode())
+    return PathRange(None, *_path_bounds(file))
+
+
 def _vector_path(entry: ManifestEntry) -> str:
     """The data file of a deletion vector: its bounds say nothing (spec: ``referenced_data_file`` is required)."""
     file = entry.data_file
@@ -250,10 +278,3 @@ def _vector_path(entry: ManifestEntry) -> str:
         )
         raise BergError(ErrorCode.CORRUPT, message)
     return file.referenced_data_file
-
-
-def _may_name(delete: DataFile, path: str) -> bool:
-    """Whether a position delete file may hold positions of the data file ``path``, by its bounds."""
-    lower, upper = _path_bounds(delete)
-    name = path.encode()
-    return (lower is None or lower <= name) and (upper is None or name <= upper)

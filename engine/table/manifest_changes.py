@@ -1,4 +1,4 @@
-"""From the manifests of one snapshot to those of the next: files added, files taken away, small manifests merged."""
+"""From the manifests of one snapshot to those of the next: files added, small manifests merged."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from bergsql.engine.table.manifests import read_manifest
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
-    from bergsql.engine.table.producer import Selection
     from bergsql.engine.table.properties import CommitProperties
 
-_FILES_A_MANIFEST = 20_000
+FILES_A_MANIFEST = 20_000
 """About as many entries as make a manifest of the usual eight megabytes."""
 
 
@@ -81,7 +80,7 @@ class ManifestWriter:
 def _groups(files: Iterable[DataFile]) -> Iterator[tuple[int, int, list[DataFile]]]:
     """Files of one spec and kind, not too many at a time."""
     rest = iter(files)
-    while some := list(islice(rest, _FILES_A_MANIFEST)):
+    while some := list(islice(rest, FILES_A_MANIFEST)):
         groups: dict[tuple[int, int], list[DataFile]] = {}
         for f in some:
             content: int = ManifestContent.DATA if f.content == FileContent.DATA else ManifestContent.DELETES
@@ -93,65 +92,6 @@ def _groups(files: Iterable[DataFile]) -> Iterator[tuple[int, int, list[DataFile
 def at_sequence_number(manifests: Iterable[ManifestFile], sequence_number: int) -> list[ManifestFile]:
     """Manifests of added files only, as a snapshot with this sequence number lists them."""
     return [replace(m, sequence_number=sequence_number, min_sequence_number=sequence_number) for m in manifests]
-
-
-def take_away(
-    manifests: Iterable[ManifestFile],
-    selection: Selection,
-    metadata: TableMetadata,
-    writer: ManifestWriter,
-    sequence_number: int,
-) -> tuple[list[ManifestFile], list[DataFile]]:
-    """The manifests without the selected files, and those files.
-
-    A manifest that loses files is written anew: what stays is EXISTING there, what goes is DELETED, so that a reader
-    of changes finds it. Deletion vectors go with their data files, which are looked at first.
-    """
-    kept: list[ManifestFile] = []
-    deleted: list[tuple[ManifestFile, list[ManifestEntry]]] = []
-    gone: list[DataFile] = []
-    gone_paths: set[str] = set()
-    for manifest in sorted(manifests, key=lambda m: m.content):
-        has_vectors = manifest.content == ManifestContent.DELETES and metadata.format_version >= 3 and gone_paths
-        if not selection.may_hold(manifest, metadata) and not has_vectors:
-            kept.append(manifest)
-            continue
-        going, staying = [], []
-        for entry in read_manifest(writer.storage, manifest, metadata):
-            if not entry.live:
-                continue
-            file = entry.data_file
-            if selection.takes(file, metadata) or (file.format == "PUFFIN" and file.referenced_data_file in gone_paths):
-                going.append(replace(entry, status=EntryStatus.DELETED, snapshot_id=writer.snapshot_id))
-            else:
-                staying.append(replace(entry, status=EntryStatus.EXISTING))
-        gone += (e.data_file for e in going)
-        gone_paths.update(e.data_file.path for e in going)
-        if not going:
-            kept.append(manifest)
-        elif staying:
-            entries = [*going, *staying]
-            kept.append(writer.write(entries, manifest.spec_id, manifest.content, metadata, sequence_number))
-        else:
-            deleted.append((manifest, going))
-    kept += _write_deleted(deleted, metadata, writer, sequence_number)
-    return kept, gone
-
-
-def _write_deleted(
-    deleted: Iterable[tuple[ManifestFile, list[ManifestEntry]]],
-    metadata: TableMetadata,
-    writer: ManifestWriter,
-    sequence_number: int,
-) -> Iterator[ManifestFile]:
-    """The entries of manifests that lost all their files, together in few manifests."""
-    groups: dict[tuple[int, int], list[ManifestEntry]] = {}
-    for manifest, entries in deleted:
-        groups.setdefault((manifest.spec_id, manifest.content), []).extend(entries)
-    for (spec_id, content), entries in groups.items():
-        for at in range(0, len(entries), _FILES_A_MANIFEST):
-            some = entries[at : at + _FILES_A_MANIFEST]
-            yield writer.write(some, spec_id, content, metadata, sequence_number)
 
 
 def merge(

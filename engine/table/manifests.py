@@ -25,8 +25,8 @@ MOST_ENTRIES = 2_000_000
 """How many files a manifest may have: many times what any writer puts there."""
 
 
-_STATUS, _SNAPSHOT_ID, _DATA_FILE, _PARTITION, _RECORD_COUNT, _FIRST_ROW_ID = 0, 1, 2, 102, 103, 142
-_REQUIRED = frozenset((_STATUS, 100, 101, _PARTITION, _RECORD_COUNT, 104))
+_STATUS, _SNAPSHOT_ID, _DATA_FILE, _PATH, _PARTITION, _RECORD_COUNT, _FIRST_ROW_ID = 0, 1, 2, 100, 102, 103, 142
+_REQUIRED = frozenset((_STATUS, _PATH, 101, _PARTITION, _RECORD_COUNT, 104))
 _CONTENT = 134
 _STATUSES = frozenset(EntryStatus)
 _FILE_CONTENTS = frozenset((None, *FileContent))
@@ -133,6 +133,10 @@ class ManifestColumns:
         firsts = {n: i for i, n in reversed(list(enumerate(places)))}
         return self.field(_PARTITION, [firsts[n] for n in range(len(numbers))]), places
 
+    def paths(self) -> list[str]:
+        """The locations of all files."""
+        return self.field(_PATH)
+
     def live(self) -> Sequence[int]:
         """The rows of files that were not deleted."""
         column = self.column(_STATUS)
@@ -143,10 +147,13 @@ class ManifestColumns:
 
     def appended_by(self, snapshot_ids: Container[int]) -> list[int]:
         """The rows of files that one of these snapshots added."""
+        return self.changed_by(snapshot_ids, EntryStatus.ADDED)
+
+    def changed_by(self, snapshot_ids: Container[int], status: int) -> list[int]:
+        """The rows of files that one of these snapshots added, or deleted."""
         own = self.manifest.added_snapshot_id
-        added_by = [own if s is None else s for s in self.field(_SNAPSHOT_ID)]
-        statuses = enumerate(self.field(_STATUS))
-        return [i for i, status in statuses if status == EntryStatus.ADDED and added_by[i] in snapshot_ids]
+        by = [own if s is None else s for s in self.field(_SNAPSHOT_ID)]
+        return [i for i, found in enumerate(self.field(_STATUS)) if found == status and by[i] in snapshot_ids]
 
     def entries(self, rows: Sequence[int] | None = None) -> list[ManifestEntry]:
         """Some rows (None: all), with what they inherit (spec, "Inheritance")."""

@@ -1,12 +1,14 @@
 """Replacing what is there: the whole table, the partitions that get rows, or a static part of the table.
 
-All three are serializable: a concurrent writer that adds rows to what is replaced makes the statement fail, since its
-rows would vanish without having been seen.
+All three are serializable: a concurrent writer that adds rows to what is replaced makes the statement wrong, since its
+rows would vanish without having been seen; one that deletes rows of it likewise, since the statement may have read
+them.
+(Java's ReplacePartitions and OverwriteFiles with validateNoConflictingData and validateNoConflictingDeletes.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,15 +16,16 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.types import NestedField, UUIDType
 from bergsql.catalog.metadata.values import from_bytes, to_internal
 from bergsql.engine.table.binding import AllOf, AnyOf, Literal, Term, TermTest
-from bergsql.engine.table.datafile import DataFile, FieldSummary, ManifestFile, PartitionKey, partition_key
+from bergsql.engine.table.datafile import DataFile, FieldSummary, FileContent, ManifestFile, PartitionKey, partition_key
 from bergsql.engine.table.facets import Facet, possible
 from bergsql.engine.table.file_facets import column_facets
 from bergsql.engine.table.producer import Operation, Producer, Selection
 from bergsql.engine.table.pruning import PartitionFacets
-from bergsql.engine.table.validate import History, check_no_new_rows
+from bergsql.engine.table.validate import check_nothing_changed
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.table.history import History
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class _Overwrite(Producer):
     def validate(self, history: History) -> None:
         selection = self.selection(history.current)
         if selection is not None:
-            check_no_new_rows(history, selection)
+            check_nothing_changed(history, selection)
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,26 @@ class Where(Selection):
         wanted = AllOf(tuple(having for having, _ in self._terms(metadata)))
         return possible(wanted, lambda term: facets.of_summaries((summaries,), term))
 
+    def meets(self, file: DataFile, metadata: TableMetadata) -> bool:
+        wanted = AllOf(tuple(having for having, _ in self._terms(metadata)))
+        return possible(wanted, self._known_of(file, metadata))
+
     def takes(self, file: DataFile, metadata: TableMetadata) -> bool:
+        if not self.meets(file, metadata):
+            return False
+        unwanted = AnyOf(tuple(other for _, others in self._terms(metadata) for other in others))
+        if not possible(unwanted, self._known_of(file, metadata)):
+            return True
+        if file.content != FileContent.DATA:
+            return False  # it may be needed for other rows, and does no harm to new ones
+        names = ", ".join(column.name for column, _ in self.values)
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Cannot replace what PARTITION ({names}) names: the file {file.path} holds these rows and others.",
+            hint="The file was written before the table was partitioned so.",
+        )
+
+    def _known_of(self, file: DataFile, metadata: TableMetadata) -> Callable[[Term], Iterator[Facet]]:
         facets = self._facets_of(file.spec_id, metadata)
 
         def known(term: Term) -> Iterator[Facet]:
@@ -175,17 +197,7 @@ class Where(Selection):
                 yield from facets.of_values((file.partition,), term)
             yield from column_facets(file, term)
 
-        terms = self._terms(metadata)
-        if not possible(AllOf(tuple(having for having, _ in terms)), known):
-            return False
-        if not possible(AnyOf(tuple(other for _, others in terms for other in others)), known):
-            return True
-        names = ", ".join(column.name for column, _ in self.values)
-        raise BergError(
-            ErrorCode.INVALID,
-            f"Cannot replace what PARTITION ({names}) names: the file {file.path} holds these rows and others.",
-            hint="The file was written before the table was partitioned so.",
-        )
+        return known
 
     def _terms(self, metadata: TableMetadata) -> list[tuple[Term, tuple[Term, ...]]]:
         """For each column a test that the wanted rows pass, and tests of which all other rows pass one."""

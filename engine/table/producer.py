@@ -17,7 +17,8 @@ from bergsql.engine.table.datafile import DataFile, ManifestFile
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.changes import TableUpdate
     from bergsql.catalog.metadata.table_metadata import TableMetadata
-    from bergsql.engine.table.validate import History
+    from bergsql.engine.table.history import History
+    from bergsql.engine.table.manifests import ManifestColumns
 
 
 class Operation(StrEnum):
@@ -40,6 +41,20 @@ class Selection(ABC):
         """Whether a file (a delete file too) goes.
 
         :raises BergError: INVALID when only a part of the file's rows would have to go.
+        """
+
+    def meets(self, file: DataFile, metadata: TableMetadata) -> bool:
+        """Whether some row of a file may be selected. False must be certain."""
+        return self.takes(file, metadata)
+
+    def may_take(self, columns: ManifestColumns) -> bool:  # noqa: ARG002
+        """Whether some file in a manifest that was read may be selected. False must be certain."""
+        return True
+
+    def check_taken(self, gone: Sequence[DataFile]) -> None:  # noqa: B027
+        """Refuse when a file that was to go is not among those that went.
+
+        :raises StatementConflict: naming it.
         """
 
 
@@ -74,5 +89,5 @@ class Producer(ABC):
     def validate(self, history: History) -> None:  # noqa: B027
         """Refuse what others did since the statement began, where that makes it wrong.
 
-        :raises BergError: CONFLICT naming the file and the snapshot.
+        :raises StatementConflict: naming the file and the snapshot.
         """

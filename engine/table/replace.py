@@ -13,10 +13,10 @@ from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Attempt, Committed, run_attempts
 from bergsql.engine.table.destination import MAIN
+from bergsql.engine.table.history import AGAIN
 from bergsql.engine.table.producer import Operation, Producer
 from bergsql.engine.table.properties import CommitProperties
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
-from bergsql.engine.table.validate import AGAIN
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog, LoadedTable, TableIdent

@@ -6,13 +6,21 @@ adds delete files. Both may be in one change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from bergsql.engine.table.datafile import DataFile
+from bergsql.engine.table.datafile import DataFile, FileContent, ManifestContent, ManifestFile
+from bergsql.engine.table.history import StatementConflict
+from bergsql.engine.table.overwrite import InPartitions
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
-from bergsql.engine.table.producer import Operation, Producer
+from bergsql.engine.table.producer import Operation, Producer, Selection
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.table.history import History
+    from bergsql.engine.table.manifests import ManifestColumns
 
 
 class Isolation(StrEnum):
@@ -39,13 +47,75 @@ class RowDelta(Producer):
 
     @property
     def operation(self) -> Operation:
-        """As Java's RowDelta and OverwriteFiles say it."""
-        if not self.deletes and not self.removed and not self.removed_deletes:
+        """As Java's OverwriteFiles and RowDelta say it."""
+        if self.files and not self.deletes and not self.removed and not self.removed_deletes:
             return Operation.APPEND
-        if not self.files and not (self.deletes and self.removed):
+        if not self.files and (self.deletes or self.removed):
             return Operation.DELETE
         return Operation.OVERWRITE
 
     @property
     def added(self) -> Sequence[DataFile]:
         return [*self.files, *self.deletes]
+
+    def selection(self, metadata: TableMetadata) -> Selection | None:
+        if not self.removed and not self.removed_deletes:
+            return None
+        return NamedFiles(
+            frozenset(f.path for f in self.removed),
+            frozenset(map(_identity, self.removed_deletes)),
+            {
+                ManifestContent.DATA: InPartitions.of(self.removed, metadata),
+                ManifestContent.DELETES: InPartitions.of(self.removed_deletes, metadata),
+            },
+        )
+
+    def validate(self, history: History) -> None:
+        from bergsql.engine.table.row_conflicts import RowRules, check_rows_fit
+
+        check_rows_fit(history.base, history.current, self.deletes, evolves=bool(self.updates))
+        serializable = self.isolation is Isolation.SERIALIZABLE
+        RowRules(history, self.removed, self.deletes, bool(self.files), self.read, serializable).check()
+
+
+FileIdentity = tuple[str, int | None]
+"""A delete file: its path, and where in it a vector begins."""
+
+
+def _identity(file: DataFile) -> FileIdentity:
+    return file.path, file.content_offset
+
+
+@dataclass(frozen=True)
+class NamedFiles(Selection):
+    """Certain data files, and certain delete files; and the partitions that these are in."""
+
+    data: frozenset[str]
+    deletes: frozenset[FileIdentity]
+    partitions: Mapping[int, InPartitions]
+    """By the content of the manifests that list them."""
+
+    def may_hold(self, manifest: ManifestFile, metadata: TableMetadata) -> bool:
+        return self.partitions[manifest.content].may_hold(manifest, metadata)
+
+    def may_take(self, columns: ManifestColumns) -> bool:
+        return columns.manifest.content != ManifestContent.DATA or not self.data.isdisjoint(columns.paths())
+
+    def takes(self, file: DataFile, metadata: TableMetadata) -> bool:  # noqa: ARG002
+        if file.content == FileContent.DATA:
+            return file.path in self.data
+        return _identity(file) in self.deletes
+
+    def check_taken(self, gone: Sequence[DataFile]) -> None:
+        data = {f.path for f in gone if f.content == FileContent.DATA}
+        deletes = {_identity(f) for f in gone if f.content != FileContent.DATA}
+        for path in self.data:
+            if path not in data:
+                raise StatementConflict(
+                    f"The table does not have the file {path} any more, which this statement changes."
+                )
+        for identity in self.deletes:
+            if identity not in deletes:
+                raise StatementConflict(
+                    f"The table does not have the delete file {identity[0]} any more, which this statement replaces."
+                )

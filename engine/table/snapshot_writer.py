@@ -13,8 +13,9 @@ from bergsql.catalog.errors import BergError
 from bergsql.catalog.metadata.snapshots import Snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestFile
 from bergsql.engine.table.durable import directories_of, make_durable
-from bergsql.engine.table.manifest_changes import ManifestWriter, at_sequence_number, merge, take_away
+from bergsql.engine.table.manifest_changes import ManifestWriter, at_sequence_number, merge
 from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifest_sifting import take_away
 from bergsql.engine.table.manifest_writing import encode_manifest_list
 from bergsql.engine.table.properties import CommitProperties, data_location
 from bergsql.engine.table.summary import Tally
@@ -81,10 +82,7 @@ class SnapshotWriter:
             return [], []
         listed = read_manifest_list(self._storage, parent, metadata)
         live = [m for m in listed if m.has_live_files]
-        selection = self._producer.selection(metadata)
-        if selection is None:
-            return live, []
-        return take_away(live, selection, metadata, self._manifests, sequence_number)
+        return take_away(live, self._producer.selection(metadata), metadata, self._manifests, sequence_number)
 
     def _summary(self, gone: list[DataFile], parent: Snapshot | None) -> dict[str, str]:
         tally = Tally()

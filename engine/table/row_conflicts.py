@@ -1,0 +1,207 @@
+"""What others may not have done to a table, for a statement that changes rows of it to be right as it was planned.
+
+The rules are those of Iceberg's Java writers for Spark (OverwriteFiles and RowDelta, as SparkWrite and
+SparkPositionDeltaWrite ask for them), and stricter where those would lose a change:
+
+- A data file that is rewritten must still be there, and nobody may have deleted rows of it: they would come back. Java
+  leaves out delete files that cannot hold rows of the statement's predicate; here every delete file counts.
+- A data file that position deletes name must still be there. A statement that only deletes does not mind if others
+  dropped it, or deleted other rows of it, unless both did by a deletion vector: a data file has one.
+- Serializable isolation: nobody may have added rows that the statement might have read; for one that also writes rows,
+  nobody may have removed such either.
+
+A snapshot of the operation ``replace`` changes no row: only the files that it rewrote matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bergsql.engine.table.datafile import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    PartitionKey,
+    partition_key,
+)
+from bergsql.engine.table.delete_index import PUFFIN, DeleteIndex, PathRange, named_paths
+from bergsql.engine.table.history import Change, History, StatementConflict
+from bergsql.engine.table.predicate import AlwaysFalse
+
+if TYPE_CHECKING:
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.engine.table.predicate import Predicate
+
+_DELETE = "delete"
+"""The operation of a snapshot that only took rows away."""
+_ADDED, _DELETED = EntryStatus.ADDED, EntryStatus.DELETED
+_DATA, _DELETES = ManifestContent.DATA, ManifestContent.DELETES
+
+
+class NamedFiles:
+    """The data files that some position deletes may name."""
+
+    def __init__(self, deletes: Iterable[DataFile]) -> None:
+        self._paths: set[str] = set()
+        self._vectors: set[str] = set()
+        self._wide: dict[PartitionKey, list[PathRange]] = {}
+        self._partitions: set[PartitionKey] = set()
+        for file in deletes:
+            if file.content != FileContent.POSITION_DELETES:
+                continue
+            key = partition_key(file.spec_id, file.partition)
+            self._partitions.add(key)
+            named = named_paths(file)
+            if named.only is None:
+                self._wide.setdefault(key, []).append(named)
+            else:
+                self._paths.add(named.only)
+                if file.format == PUFFIN:
+                    self._vectors.add(named.only)
+
+    def __bool__(self) -> bool:
+        return bool(self._partitions)
+
+    def may_hold(self, file: DataFile) -> bool:
+        """Whether a data file may be among them."""
+        if file.path in self._paths:
+            return True
+        return any(named.holds(file.path) for named in self._wide.get(partition_key(file.spec_id, file.partition), ()))
+
+    def has_vector(self, path: str | None) -> bool:
+        """Whether a data file gets a deletion vector."""
+        return path in self._vectors
+
+    def may_meet(self, delete: DataFile, unpartitioned: frozenset[int]) -> bool:
+        """Whether a delete file of others may reach one of these data files."""
+        key = partition_key(delete.spec_id, delete.partition)
+        if delete.content == FileContent.EQUALITY_DELETES:
+            return delete.spec_id in unpartitioned or key in self._partitions
+        theirs = named_paths(delete)
+        if theirs.only is not None and theirs.only in self._paths:
+            return True
+        if any(theirs.meets(named) for named in self._wide.get(key, ())):
+            return True
+        return theirs.only is None and key in self._partitions and any(map(theirs.holds, self._paths))
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """Checks one change of rows against what others did since.
+
+    ``removed`` are data files that go, ``deletes`` delete files that come, ``writes`` says whether rows come as well.
+    """
+
+    history: History
+    removed: Sequence[DataFile]
+    deletes: Sequence[DataFile]
+    writes: bool
+    read: Predicate
+    serializable: bool
+
+    def check(self) -> None:
+        """:raises StatementConflict: naming what is in the way, and the snapshot."""
+        self._check_files_are_there()
+        self._check_no_rows_come_back()
+        if self._named:
+            self._check_named_files()
+        if self.serializable and not isinstance(self.read, AlwaysFalse):
+            self._check_what_was_read()
+
+    @cached_property
+    def _named(self) -> NamedFiles:
+        return NamedFiles(self.deletes)
+
+    @cached_property
+    def _unpartitioned(self) -> frozenset[int]:
+        return frozenset(s.spec_id for s in self.history.current.specs if s.is_unpartitioned)
+
+    @cached_property
+    def _new_deletes(self) -> list[Change]:
+        """The delete files that others added."""
+        return list(self.history.changes(_DELETES, _ADDED))
+
+    def _check_files_are_there(self) -> None:
+        removed = {f.path for f in self.removed}
+        if not removed and not self._named:
+            return
+        for snapshot, entry in self.history.changes(_DATA, _DELETED, rewrites=True):
+            file = entry.data_file
+            if file.path in removed:
+                did = "rewrote" if snapshot.operation == "replace" else "removed"
+                raise _conflict(f"{did} a file that this statement changes", file, snapshot.snapshot_id)
+            gone_for_good = snapshot.operation == _DELETE and not self.writes
+            if not gone_for_good and self._named.may_hold(file):
+                did = "rewrote" if snapshot.operation == "replace" else "removed"
+                raise _conflict(f"{did} a file that this statement deletes from", file, snapshot.snapshot_id)
+
+    def _check_no_rows_come_back(self) -> None:
+        """What others deleted from files that are rewritten or dropped must not be lost."""
+        if not self.removed or not self._new_deletes:
+            return
+        entries = [entry for _, entry in self._new_deletes]
+        snapshots = {id(entry): snapshot for snapshot, entry in self._new_deletes}
+        index = DeleteIndex(entries, self.history.current)
+        for file in self.removed:
+            # Whatever others added since is newer than the file.
+            for delete in index.for_file(ManifestEntry(EntryStatus.EXISTING, file, sequence_number=-1)):
+                raise _conflict(
+                    f"deleted rows of {file.path}, which this statement rewrites",
+                    delete.data_file,
+                    snapshots[id(delete)].snapshot_id,
+                )
+
+    def _check_named_files(self) -> None:
+        """Two vectors of one data file cannot be; nor may rows that were written anew have been deleted before."""
+        for snapshot, entry in self.history.changes(_DELETES, _ADDED, rewrites=True):
+            file = entry.data_file
+            if file.format == PUFFIN and self._named.has_vector(file.referenced_data_file):
+                raise _conflict(
+                    f"made a deletion vector of {file.referenced_data_file}, from which this statement deletes too",
+                    file,
+                    snapshot.snapshot_id,
+                )
+            if not self.writes or snapshot.operation == "replace":
+                continue
+            if self._named.may_meet(file, self._unpartitioned):
+                raise _conflict("deleted rows where this statement does", file, snapshot.snapshot_id)
+
+    def _check_what_was_read(self) -> None:
+        for snapshot, entry in self.history.changes(_DATA, _ADDED, read=self.read):
+            raise _conflict("added rows that this statement might have read", entry.data_file, snapshot.snapshot_id)
+        if not self.writes:
+            return
+        for snapshot, entry in self.history.changes(_DATA, _DELETED, read=self.read):
+            raise _conflict("removed rows that this statement may have read", entry.data_file, snapshot.snapshot_id)
+        for snapshot, entry in self.history.changes(_DELETES, _ADDED, read=self.read):
+            raise _conflict("deleted rows that this statement may have read", entry.data_file, snapshot.snapshot_id)
+
+
+def check_rows_fit(base: TableMetadata, current: TableMetadata, deletes: Sequence[DataFile], *, evolves: bool) -> None:
+    """Refuse what others made of the table's definition since, where a change of rows does not fit.
+
+    Other format versions have other delete files, and rows have ids from version 3 on.
+
+    :raises StatementConflict: saying what changed.
+    """
+    if current.format_version != base.format_version:
+        raise StatementConflict(f"The table became one of format version {current.format_version} meanwhile.")
+    if any(f.content == FileContent.EQUALITY_DELETES for f in deletes):
+        # They reach data files of their own partition alone.
+        if current.default_spec_id != base.default_spec_id:
+            raise StatementConflict("The table was partitioned in another way meanwhile.")
+        if current.schema.identifier_field_ids != base.schema.identifier_field_ids:
+            raise StatementConflict("The table got another primary key meanwhile.")
+    if evolves:
+        same = current.schema.same_columns(base.schema) and current.last_column_id == base.last_column_id
+        if not same or current.current_schema_id != base.current_schema_id:
+            raise StatementConflict("Another writer changed the table's columns meanwhile, as this statement does.")
+
+
+def _conflict(did: str, file: DataFile, snapshot_id: int) -> StatementConflict:
+    return StatementConflict(f"Another writer {did} (file {file.path}, snapshot {snapshot_id}).")
