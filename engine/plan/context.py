@@ -32,10 +32,11 @@ class Slot(Record):
     ``mark`` stands for its SQL until the whole query is planned. ``padded`` is True behind an outer join that adds rows
     of NULLs for it: only what such rows cannot fulfil may be pushed then. ``sampled`` is True below TABLESAMPLE: a
     filter in front of it would draw from other rows; so it is where a read option lets only ``limit`` rows pass.
-    ``answered`` where manifests say all that the query asks of it.
+    ``answered`` where manifests say all that the query asks of it. ``others`` is what holds of all rows that a DELETE
+    leaves: files that hold none of them are not read.
     """
 
-    __slots__ = ("answered", "columns", "limit", "mark", "padded", "predicates", "relation", "sampled")
+    __slots__ = ("answered", "columns", "limit", "mark", "others", "padded", "predicates", "relation", "sampled")
 
     def __init__(self, relation: IcebergRelation, mark: str) -> None:
         self.relation = relation
@@ -46,6 +47,7 @@ class Slot(Record):
         self.sampled = False
         self.answered: Answered | None = None
         self.limit: int | None = None
+        self.others: Predicate | None = None
 
 
 class OutputColumn(Record):

@@ -165,6 +165,7 @@ def _planned(number: int, slot: Slot, *, prunes: bool) -> PlannedScan:
         point=relation.point,
         predicate=None if isinstance(predicate, AlwaysTrue) else predicate,
         columns=frozenset(slot.columns),
+        others=slot.others,
         name_prefix=f"s{number}",
     )
     return PlannedScan(

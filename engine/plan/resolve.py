@@ -47,7 +47,7 @@ def _in_scope(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None]) 
         if sources and not scope.columns(parts[0]):
             _check_metadata_column(sources, parts[taken], _span(spans, taken))
             known = [c.name for s in sources for c in s.columns]
-            raise _unknown(".".join(parts[: taken + 1]), parts[taken], known, _span(spans, taken), scope.flavour)
+            raise unknown_name(".".join(parts[: taken + 1]), parts[taken], known, _span(spans, taken), scope.flavour)
     merged = scope.merged.get(scope.fold(parts[0]))
     if merged is not None:
         return column_of(merged, parts[0]), 1
@@ -119,10 +119,10 @@ def _not_found(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None])
         if tables and hint is None:
             hint = f"FROM names {', '.join(dict.fromkeys(tables))}."
         return BergError(ErrorCode.NOT_FOUND, f"Column '{name}' was not found.", span=_span(spans, 1), hint=hint)
-    return _unknown(parts[0], parts[0], [c.name for s in sources for c in s.columns], spans[0], scope.flavour)
+    return unknown_name(parts[0], parts[0], [c.name for s in sources for c in s.columns], spans[0], scope.flavour)
 
 
-def _unknown(name: str, last: str, known: list[str], span: Span | None, flavour: Flavour) -> BergError:
+def unknown_name(name: str, last: str, known: list[str], span: Span | None, flavour: Flavour) -> BergError:
     same = [k for k in known if k.casefold() == last.casefold()]
     if same and flavour is Flavour.FLINK:
         hint: str | None = f"Did you mean '{same[0]}'? Names are case-sensitive in the flink dialect."
@@ -156,7 +156,7 @@ def field_of(bound: Bound, name: str, span: Span | None, flavour: Flavour) -> Bo
     same = [i for i, c in enumerate(children) if c.name == name or (spark and c.name.casefold() == name.casefold())]
     whole = f"{bound.name or bound.text}.{name}"
     if not same:
-        raise _unknown(whole, name, [c.name for c in children], span, flavour)
+        raise unknown_name(whole, name, [c.name for c in children], span, flavour)
     if len(same) > 1:
         names = " and ".join(f"'{children[i].name}'" for i in same)
         raise BergError(ErrorCode.INVALID, f"Field '{whole}' is ambiguous: the struct has {names}.", span=span)

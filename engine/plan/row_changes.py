@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 from bergsql.engine.sql.quoting import identifier
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.context import Planner
     from bergsql.engine.plan.query import PlannedScan
     from bergsql.engine.plan.relations import IcebergRelation
+    from bergsql.engine.sql.statements import Query
+    from bergsql.engine.sql.types import DataType
     from bergsql.engine.table.planning import FileTask
     from bergsql.engine.table.predicate import Predicate
 
@@ -56,6 +59,10 @@ class ChangeQuery(NamedTuple):
     """Data files all of whose rows go; they are not read."""
     updates: tuple[TableUpdate, ...] = ()
     """Changes of the table's schema that are committed with the rows."""
+    narrowed: tuple[tuple[str, DataType], ...] = ()
+    """Columns that take values of another type, which may not fit, with their own types."""
+    written: Query | None = None
+    """The statement's expressions as they were written: where an error of DuckDB's is looked for."""
 
 
 class Target:
@@ -103,6 +110,14 @@ class Target:
             return "CAST(NULL AS BIGINT)"
         return self.place(PLACE_ROW_ID)
 
+    def refuse_deleted(self) -> None:
+        """Refuse a statement that asks for ``_deleted``, by which rows that are gone would come."""
+        from bergsql.engine.table.metadata_columns import DELETED
+
+        if DELETED in self._planner.slots[self.slot].columns:
+            message = f"'{DELETED}' shows rows that are gone: a statement that changes rows has no use for it."
+            raise BergError(ErrorCode.INVALID, message)
+
 
 def bind_target(
     relation: IcebergRelation, alias: str | None, scope: Scope, planner: Planner, span: Span | None
@@ -138,6 +153,7 @@ def change_query(
     from bergsql.engine.plan.query import ready
     from bergsql.engine.table.predicate import any_of
 
+    target.refuse_deleted()
     planner.check_hints()
     ready_sql, scans = ready(sql, planner)
     read = any_of(*(s.predicate for s in scans if _reads(s, target.relation)))
@@ -151,6 +167,7 @@ def change_query(
         clauses,
         unique,
         read,
+        scans[target.slot].scan.whole,
     )
 
 

@@ -47,6 +47,8 @@ class TableScan:
     plan: FilePlan
     schema: Schema
     fields: tuple[NestedField, ...]
+    whole: tuple[FileTask, ...] = ()
+    """Files of the predicate that are not read, because all their rows are taken."""
 
 
 def build_scan(
@@ -56,6 +58,7 @@ def build_scan(
     point: ReadPoint | None = None,
     predicate: Predicate | None = None,
     columns: frozenset[str] | None = None,
+    others: Predicate | None = None,
     name_prefix: str = "s0",
 ) -> TableScan:
     """The scan of a table at ``point`` (by default: as it is now).
@@ -63,15 +66,32 @@ def build_scan(
     The SQL gives ``columns`` (all by default; at least one) in the schema's order, under ``scanned_names`` and with
     DuckDB's types for theirs; behind them the metadata columns among ``columns``, those that no column of the table
     hides, and the ``PLACE_COLUMNS``. ``predicate`` only leaves files out: the rows are still to be filtered. Variables
-    are named ``<name_prefix>_files…``. Raises UNSUPPORTED, naming what, where rows could not be read rightly yet.
+    are named ``<name_prefix>_files…``. Files without rows of ``others`` are not read either (whole_files.py).
+
+    :raises BergError: UNSUPPORTED, naming what, where rows could not be read rightly yet.
     """
     metadata = table.metadata
     point = point or current(metadata)
     schema = point.schema
     fields, places = _chosen(schema, columns, metadata)
     plan = plan_files(metadata, point, predicate, storage)
+    whole: tuple[FileTask, ...] = ()
+    if others is not None:
+        from bergsql.engine.table.whole_files import whole_files
+
+        whole = whole_files(plan.tasks, others, metadata, point, storage)
+        plan = _without(plan, whole)
     with origins_named(metadata, point.snapshot, storage):
-        return _scan_of(plan, table, storage, schema, (fields, places), predicate, name_prefix)
+        scan = _scan_of(plan, table, storage, schema, (fields, places), predicate, name_prefix)
+    return replace(scan, whole=whole) if whole else scan
+
+
+def _without(plan: FilePlan, whole: Sequence[FileTask]) -> FilePlan:
+    if not whole:
+        return plan
+    left = {id(t) for t in whole}
+    tasks = tuple(t for t in plan.tasks if id(t) not in left)
+    return replace(plan, tasks=tasks, delete_files=len(distinct(t.deletes for t in tasks if t.deletes)))
 
 
 def _scan_of(

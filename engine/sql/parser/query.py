@@ -149,19 +149,25 @@ def parse_query(cursor: Cursor) -> Query:
     return Query(cursor.text[span.start : span.end], span, tree, _place_hints(tree, converter.hints))
 
 
-def parse_expression(cursor: Cursor, stops: Iterable[str] = ()) -> Expression:
-    """The expression from here to a ``,`` or ``)`` that is not its own, or to one of the keywords ``stops``."""
+def parse_expression(cursor: Cursor, stops: Iterable[str] = (), *, queries: bool = False) -> Expression:
+    """The expression from here to a ``,`` or ``)`` that is not its own, or to one of the keywords ``stops``.
+
+    ``queries``: it may hold queries, and they hints behind their tables.
+    """
+    start_index = cursor.index
     stop = _end_of_expression(cursor, frozenset(stops))
     first = cursor.token
     if stop == cursor.index:
         raise cursor.expected((), "an expression")
     tree, converter = _parse(cursor, stop, into=exp.Expr)
-    if converter.hints:
+    if converter.hints and not queries:
         raise BergError(ErrorCode.SYNTAX, "A hint has no place in an expression.", span=converter.hints[0].span)
     span = Span(first.start, cursor.tokens[stop - 1].end)
     if isinstance(tree, (exp.Alias, exp.Star)):
         raise BergError(ErrorCode.SYNTAX, "This is not an expression.", span=span)
-    return Expression(cursor.text[span.start : span.end], span, tree)
+    if queries:
+        _check_query(tree, cursor.tokens[start_index:stop])
+    return Expression(cursor.text[span.start : span.end], span, tree, _place_hints(tree, converter.hints))
 
 
 def _end_of_query(cursor: Cursor) -> int:

@@ -1,12 +1,15 @@
-"""MERGE, UPDATE and DELETE: read whole, so that a slip is a syntax error, and refused until they are executed."""
+"""UPDATE and DELETE; MERGE is read whole, so that a slip is a syntax error, and refused until it is executed."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
+from bergsql.catalog.errors import Span
 from bergsql.engine.sql.lexer import TokenKind
-from bergsql.engine.sql.parser.cursor import Cursor, UnsupportedForm
+from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm
 from bergsql.engine.sql.parser.query import parse_expression, parse_query
+from bergsql.engine.sql.statements.base import Expression, Name, Option
+from bergsql.engine.sql.statements.rowlevel import Assignment, Delete, Update
 
 
 def merge(cursor: Cursor) -> NoReturn:
@@ -70,41 +73,62 @@ def _when(cursor: Cursor) -> None:
     if cursor.expect_any("UPDATE", "DELETE") == "UPDATE":
         cursor.expect("SET")
         if not cursor.accept("*"):
-            _assignments(cursor, ("WHEN",))
+            assignments(cursor, ("WHEN",))
 
 
-def _assignments(cursor: Cursor, stops: tuple[str, ...]) -> None:
+def assignments(cursor: Cursor, stops: tuple[str, ...]) -> tuple[Assignment, ...]:
+    """``column = value, …`` behind SET, as far as one of ``stops``."""
+    found = []
     while True:
-        cursor.name("a column's name")
+        parts: list[str] = []
+        spans: list[Span] = []
+        while not parts or cursor.accept("."):
+            part, span = cursor.identifier("a name after the dot" if parts else "a column's name")
+            parts.append(part)
+            spans.append(span)
         if not cursor.accept_any("=", "=="):
-            raise cursor.expected(("=",))
-        parse_expression(cursor, stops)
+            raise cursor.expected((".", "="))
+        start = cursor.token.start
+        value = value_or_default(cursor, stops)
+        found.append(Assignment(tuple(parts), tuple(spans), value, cursor.span_from(start)))
         if not cursor.accept(","):
-            return
+            return tuple(found)
 
 
-def update(cursor: Cursor) -> NoReturn:
-    """``UPDATE t [AS a] SET column = expression, … [WHERE condition]``."""
-    start = cursor.token.start
+def value_or_default(cursor: Cursor, stops: tuple[str, ...] = ()) -> Expression | None:
+    """What a column gets: an expression, or None for DEFAULT."""
+    behind = cursor.peek()
+    if cursor.at("DEFAULT") and (behind.kind is TokenKind.END or behind.key in (",", ")", ";", *stops)):
+        cursor.advance()
+        return None
+    return parse_expression(cursor, stops, queries=True)
+
+
+def update(cursor: Cursor) -> Update:
+    """``UPDATE t [hint] [AS a] SET column = expression, … [WHERE condition]``."""
     cursor.expect("UPDATE")
-    cursor.name("the name of a table")
-    _hint(cursor)
-    _alias(cursor, "SET")
-    cursor.expect("SET")
-    _assignments(cursor, ("WHERE", "FROM"))
-    _where(cursor)
-    raise cursor.refused("UPDATE", start)
+    target, alias, hints = _target(cursor, "SET")
+    if cursor.at(","):
+        raise cursor.error("UPDATE changes one table.", cursor.token.span)
+    if not cursor.accept("SET"):
+        raise cursor.expected(("SET", *(("AS",) if alias is None else ())))
+    assigned = assignments(cursor, ("WHERE", "FROM"))
+    if cursor.at("FROM"):
+        hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN UPDATE SET …, or SET column = (SELECT …)."
+        raise cursor.error("UPDATE reads no other tables in a FROM.", cursor.token.span, hint)
+    Update(target, assigned, alias, _where(cursor, (",",)), hints)
+    raise cursor.refused("UPDATE", 0)
 
 
-def delete(cursor: Cursor) -> NoReturn:
-    """``DELETE FROM t [AS a] [WHERE condition]``."""
-    start = cursor.token.start
+def delete(cursor: Cursor) -> Delete:
+    """``DELETE FROM t [hint] [AS a] [WHERE condition]``."""
     cursor.expect("DELETE", "FROM")
-    cursor.name("the name of a table")
-    _hint(cursor)
-    _alias(cursor, "WHERE")
-    _where(cursor)
-    raise cursor.refused("DELETE FROM", start)
+    target, alias, hints = _target(cursor, "WHERE", "USING")
+    if cursor.at("USING"):
+        hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN DELETE, or WHERE … IN (SELECT …)."
+        raise cursor.error("DELETE reads no other tables in a USING.", cursor.token.span, hint)
+    Delete(target, alias, _where(cursor, () if alias else ("AS",)), hints)
+    raise cursor.refused("DELETE FROM", 0)
 
 
 def upsert(cursor: Cursor) -> NoReturn:
@@ -112,15 +136,31 @@ def upsert(cursor: Cursor) -> NoReturn:
     raise UnsupportedForm("UPSERT INTO", cursor.token.span, "INSERT INTO t /*+ OPTIONS('upsert-enabled'='true') */ …")
 
 
-def _hint(cursor: Cursor) -> None:
-    if cursor.at("/*+"):
-        from bergsql.engine.sql.hints import parse_table_hint
+def _target(cursor: Cursor, *following: str) -> tuple[Name, str | None, tuple[Option, ...]]:
+    """The table that is changed, with its alias and the options of its hint, which may stand behind either."""
+    target = cursor.name("the name of a table")
+    hints = _hint(cursor)
+    alias = None
+    if cursor.accept("AS"):
+        alias, _ = cursor.identifier("an alias")
+    elif cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED) and cursor.key not in following:
+        alias = cursor.advance().text
+    if alias is not None and cursor.at("("):
+        raise cursor.error("The alias of a table that is changed names no columns.", cursor.token.span)
+    return target, alias, hints or _hint(cursor)
 
-        parse_table_hint(cursor)
+
+def _hint(cursor: Cursor) -> tuple[Option, ...]:
+    if not cursor.at("/*+"):
+        return ()
+    from bergsql.engine.sql.hints import parse_table_hint
+
+    return parse_table_hint(cursor).options
 
 
-def _where(cursor: Cursor) -> None:
+def _where(cursor: Cursor, also: tuple[str, ...]) -> Expression | None:
     if cursor.accept("WHERE"):
-        parse_expression(cursor)
-    elif not cursor.ends():
-        raise cursor.expected(("WHERE",))
+        return parse_expression(cursor, queries=True)
+    if not cursor.ends():
+        raise cursor.expected(("WHERE", *also, END_OF_STATEMENT))
+    return None

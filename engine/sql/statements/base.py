@@ -28,20 +28,21 @@ class Option(NamedTuple):
     span: Span
 
 
-class Expression(NamedTuple):
-    """A scalar expression: its text and sqlglot's tree of it."""
-
-    text: str
-    span: Span
-    ast: exp.Expr
-
-
 class TableHint(NamedTuple):
     """``/*+ OPTIONS('k'='v') */`` behind the table reference that ends at ``after`` (an offset in the statement)."""
 
     after: int
     options: tuple[Option, ...]
     span: Span
+
+
+class Expression(NamedTuple):
+    """A scalar expression: its text and sqlglot's tree of it. ``hints`` are those of the queries in it."""
+
+    text: str
+    span: Span
+    ast: exp.Expr
+    hints: tuple[TableHint, ...] = ()
 
 
 class Query(NamedTuple):

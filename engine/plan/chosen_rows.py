@@ -1,0 +1,87 @@
+"""DELETE and UPDATE as change queries: a condition chooses rows of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from bergsql.catalog.errors import BergError, Span
+from bergsql.engine.plan.assignments import assigned_columns
+from bergsql.engine.plan.comparison import condition
+from bergsql.engine.plan.context import Context, Planner
+from bergsql.engine.plan.expressions import bind
+from bergsql.engine.plan.row_changes import Clause, bind_target, change_query, place_columns
+from bergsql.engine.plan.scope import Scope
+from bergsql.engine.sql.statements import Delete, Expression, Query, Update
+
+if TYPE_CHECKING:
+    from bergsql.engine.plan.assignments import Narrowed
+    from bergsql.engine.plan.bound import Bound
+    from bergsql.engine.plan.relations import IcebergRelation, Relations
+    from bergsql.engine.plan.row_changes import ChangeQuery, Target
+    from bergsql.engine.table.predicate import Predicate
+
+
+def plan_chosen(statement: Delete | Update, target: IcebergRelation, relations: Relations) -> ChangeQuery:
+    """The change query of a DELETE or an UPDATE of ``target``, which its name stands for.
+
+    :raises BergError: with its place, when a name, a type or a form is wrong.
+    """
+    values = [a.value for a in statement.assignments if a.value] if isinstance(statement, Update) else []
+    written = [*values, *([statement.where] if statement.where else [])]
+    planner = Planner(relations, tuple(h for e in written for h in e.hints))
+    planner.reads = planner.prunes = True
+    span = statement.target.span
+    try:
+        return _planned(statement, target, planner)._replace(written=as_query(written, span))
+    except RecursionError:
+        from bergsql.engine.sql.depth import too_deep
+
+        raise too_deep("The statement", span) from None
+    except BergError as error:
+        raise error.at(written[-1].span if written else span) from None
+
+
+def _planned(statement: Delete | Update, relation: IcebergRelation, planner: Planner) -> ChangeQuery:
+    scope = Scope(planner.flavour)
+    target = bind_target(relation, statement.alias, scope, planner, statement.target.span)
+    narrowed: Narrowed = ()
+    behind = ["CAST(NULL AS BIGINT)"]
+    if isinstance(statement, Update):
+        context = Context(planner, scope, "SET", aggregates_allowed=False, windows_allowed=False)
+        stored = assigned_columns(statement.assignments, target, context)
+        behind, narrowed = [target.row_id, *stored.columns], stored.narrowed
+    where = _where(statement.where, scope, planner)
+    clause = Clause("update", "UPDATE") if isinstance(statement, Update) else Clause("delete", "DELETE")
+    if clause.kind == "delete":
+        planner.slots[target.slot].others = _others(where, target)
+    items = [*place_columns(target), "CAST(0 AS INTEGER)", *behind]
+    columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(items))
+    sql = f"SELECT {columns} FROM {target.sql}" + (f" WHERE {where.sql}" if where is not None else "")
+    return change_query(sql, target, planner, (clause,))._replace(narrowed=narrowed)
+
+
+def _where(where: Expression | None, scope: Scope, planner: Planner) -> Bound | None:
+    if where is None:
+        return None
+    from bergsql.engine.plan.pushdown import push
+
+    context = Context(planner, scope, "WHERE", aggregates_allowed=False, windows_allowed=False)
+    bound = condition(bind(where.ast, context), context, where.ast, "WHERE")
+    push(planner, scope, bound)
+    return bound
+
+
+def _others(where: Bound | None, target: Target) -> Predicate:
+    """What holds of the rows that a DELETE leaves."""
+    from bergsql.engine.plan.pushdown import outcomes
+    from bergsql.engine.table.predicate import AlwaysFalse
+
+    return AlwaysFalse() if where is None else outcomes(where, target.slot, target.schema)[1]
+
+
+def as_query(written: Sequence[Expression], span: Span) -> Query:
+    """The expressions of a statement, in which a failed operation is looked for; else it is at ``span``."""
+    return Query("", written[0].span if len(written) == 1 else span, exp.Tuple(expressions=[e.ast for e in written]))
