@@ -56,8 +56,16 @@ class Rows:
         return tuple(key.column for key in self.keys if key is not None)
 
 
-def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec, order: SortOrder = UNSORTED) -> Rows:
+def prepare_rows(
+    select_sql: str,
+    schema: Schema,
+    spec: PartitionSpec,
+    order: SortOrder = UNSORTED,
+    more: Sequence[NestedField] = (),
+) -> Rows:
     """The rows of ``select_sql``, which gives the schema's columns in order, checked and with partition keys.
+
+    Behind them it gives the columns ``more``.
 
     Each file's rows are in ``order`` where there are no partition keys: DuckDB keeps no order among the rows that it
     spreads over partitions.
@@ -66,15 +74,16 @@ def prepare_rows(select_sql: str, schema: Schema, spec: PartitionSpec, order: So
     """
     for f in walk(schema.fields):
         _check_type(f, schema)
-    columns = written_columns(schema.fields)
+    fields = (*schema.fields, *more)
+    columns = written_columns(fields)
     if not columns:
         raise BergError(ErrorCode.INVALID, "The table has no columns that a file could hold.")
     names = {c.field.field_id: c.name for c in columns}
     # The casts do nothing to rows of the right types; others would make a file that no reader understands.
-    given = [f"c{i}" for i in range(len(schema.fields))]
+    given = [f"c{i}" for i in range(len(fields))]
     items = [
         f"{_checked(f'CAST({c} AS {duckdb_type(f.type)})', f)} AS {identifier(names[f.field_id])}"
-        for c, f in zip(given, schema.fields, strict=True)
+        for c, f in zip(given, fields, strict=True)
         if f.field_id in names
     ]
     rows = f"(SELECT {', '.join(items)} FROM ({select_sql}) AS q({', '.join(given)}))"

@@ -94,6 +94,13 @@ def positional(deletes: Deletes) -> Deletes:
     return [d for d in own if d.data_file.content == FileContent.POSITION_DELETES]
 
 
+def without_positional(deletes: Deletes) -> Deletes:
+    """The equality deletes among those of a data file."""
+    if isinstance(deletes, Applied):
+        return Applied((), deletes.ends)
+    return tuple(d for d in deletes if is_equality(d))
+
+
 class Thinning:
     """Leaves equality deletes out of what applies to data files; what these share, they share after it too."""
 

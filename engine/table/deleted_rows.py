@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import not_supported
 from bergsql.catalog.lru import Lru
 from bergsql.engine.duck import set_variables
-from bergsql.engine.table.deleted_positions import ENTRY_BYTES, deleted_positions, deletes_key
+from bergsql.engine.table.deleted_positions import ENTRY_BYTES, deleted_positions, deletes_key, position_deletes
 from bergsql.engine.table.file_groups import PARQUET, DeleteSql
 from bergsql.engine.table.file_streams import count_rows
 from bergsql.engine.table.roaring import plain_bits
@@ -80,8 +80,12 @@ class DeletedRows:
             _with_table(cursor, into, name, start, self._bits(cursor, name, block))
 
     def _bits(self, cursor: duckdb.DuckDBPyConnection, name: str, tasks: Sequence[FileTask]) -> list[bytes]:
+        found: list[bytes | None] = [None] * len(tasks)
+        for i, task in enumerate(tasks):
+            if task.gone is not None:
+                found[i] = plain_bits(self._cut(task, self._gone(cursor, name, task)))
         keys = [deletes_key(task) for task in tasks]
-        found = [_cache.get(key) for key in keys]
+        found = [_cache.get(key) if bits is None else bits for key, bits in zip(keys, found, strict=True)]
         missing = [i for i, bits in enumerate(found) if bits is None]
         if missing:
             wanted = [tasks[i] for i in missing]
@@ -94,6 +98,14 @@ class DeletedRows:
         if self.padded:
             there = [b.ljust((self._rows(t) + 7) // 8, b"\0") for b, t in zip(there, tasks, strict=True)]
         return there
+
+    def _gone(self, cursor: duckdb.DuckDBPyConnection, name: str, task: FileTask) -> BitMap:
+        """The positions that are deleted, and those that are left out anyhow."""
+        assert task.gone is not None
+        if not position_deletes(task):
+            return task.gone
+        (deleted,) = deleted_positions(cursor, self.storage, self.metadata, [task], name)
+        return deleted | task.gone
 
     def _cut(self, task: FileTask, positions: BitMap) -> BitMap:
         """The positions without those behind the file's last row, of which no bits are to be made."""

@@ -259,6 +259,8 @@ class Grouping:
                 else:
                     key = (file_format, originals, tuple(constants))
             deleted = kinds(task.deletes)
+            if task.gone is not None:
+                deleted |= {FileContent.POSITION_DELETES}
             group = groups.get((key, deleted))
             if group is None:
                 by_key, by_place = FileContent.EQUALITY_DELETES in deleted, FileContent.POSITION_DELETES in deleted

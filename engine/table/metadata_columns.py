@@ -31,6 +31,9 @@ METADATA_COLUMNS: dict[str, NestedField] = {
 }
 """By name. ``_partition`` has the fields that the table's specs give it, none here."""
 
+LINEAGE = (METADATA_COLUMNS[ROW_ID], METADATA_COLUMNS[LAST_UPDATED])
+"""What data files of tables with row lineage may hold behind the table's columns."""
+
 PLACE_FILE, PLACE_POSITION = "\ue000file", "\ue000position"
 PLACE_ROW_ID, PLACE_UPDATED = "\ue000row_id", "\ue000updated"
 

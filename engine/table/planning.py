@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ from bergsql.engine.table.manifests import read_columns
 from bergsql.engine.table.read_point import ancestors
 
 if TYPE_CHECKING:
+    from pyroaring import BitMap
+
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -27,11 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A data file to read. ``sequence_number`` is its data sequence number; ``deletes`` are the files that apply."""
+    """A data file to read. ``sequence_number`` is its data sequence number; ``deletes`` are the files that apply.
+
+    ``gone`` are positions of rows that are left out though no delete file names them.
+    """
 
     data_file: DataFile
     sequence_number: int
     deletes: Sequence[ManifestEntry] = ()
+    gone: BitMap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,8 @@ class _Planning:
         found = self._data_entries(data, kept)
         deletes = DeleteIndex(self._delete_entries(found) if found else (), self._metadata)
         sequence_numbers = [e.sequence_number or 0 for e in found]
-        columns = (list(map(_DATA_FILE, found)), sequence_numbers, map(deletes.for_file, found))
+        nothing = repeat(None, len(found))
+        columns = (list(map(_DATA_FILE, found)), sequence_numbers, map(deletes.for_file, found), nothing)
         tasks = tuple(filled(FileTask, len(found), columns))
         return FilePlan(
             tasks,

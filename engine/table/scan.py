@@ -94,6 +94,22 @@ def _without(plan: FilePlan, whole: Sequence[FileTask]) -> FilePlan:
     return replace(plan, tasks=tasks, delete_files=len(distinct(t.deletes for t in tasks if t.deletes)))
 
 
+def scan_of_tasks(
+    table: LoadedTable,
+    storage: Storage,
+    schema: Schema,
+    tasks: Sequence[FileTask],
+    places: frozenset[str] = frozenset(),
+    name_prefix: str = "s0",
+) -> TableScan:
+    """As :func:`build_scan`, of some files, in the columns of ``schema`` and the place columns ``places``."""
+    metadata = table.metadata
+    plan = FilePlan(tuple(tasks), delete_files=len(distinct(t.deletes for t in tasks if t.deletes)))
+    chosen = schema.fields, _metadata_columns(schema, places, metadata)
+    with origins_named(metadata, metadata.current_snapshot(), storage):
+        return _scan_of(plan, table, storage, schema, chosen, None, name_prefix)
+
+
 def _scan_of(
     plan: FilePlan,
     table: LoadedTable,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 from bergsql.catalog.errors import BergError
@@ -35,6 +36,27 @@ class Staging:
         self._placed: list[str] = []
         self._count = 0
 
+    def __enter__(self) -> Self:
+        try:
+            self.open()
+        except BaseException:
+            self.discard()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stays where the block failed."""
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.finish()
+        except BaseException:
+            self.discard()
+            raise
+
     def open(self) -> None:
         """Make the directory for files in the making."""
         self._storage.mkdir(self.directory)
@@ -50,10 +72,14 @@ class Staging:
         self._storage.delete_tree(self.directory)
         self._storage.mkdir(self.directory)
 
-    def place(self, staged: str, partition_path: str) -> str:
-        """Rename a complete file, whose local path is ``staged``, to its place in a partition; its location."""
+    def place(self, staged: str, partition_path: str, ending: str | None = None) -> str:
+        """Rename a complete file, whose local path is ``staged``, to its place in a partition; its location.
+
+        Its name ends with ``ending``; a data file's with a point and its format.
+        """
         self._count += 1
-        name = f"00000-0-{self._write_id}-{self._count:05d}.{self._settings.file_format.lower()}"
+        ending = ending or f".{self._settings.file_format.lower()}"
+        name = f"00000-0-{self._write_id}-{self._count:05d}{ending}"
         path = data_file_location(self._settings, partition_path, name)
         parent = path.rpartition("/")[0]
         if parent not in self._parents:

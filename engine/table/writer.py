@@ -20,6 +20,7 @@ from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.exact_bounds import Bounds, read_bounds
 from bergsql.engine.table.file_list import FileList
 from bergsql.engine.table.many_partitions import TooManyPartitions, copy_in_portions, copy_watched
+from bergsql.engine.table.metadata_columns import LINEAGE
 from bergsql.engine.table.parquet_footer import PlainIntegers
 from bergsql.engine.table.properties import CommitProperties, WriteProperties
 from bergsql.engine.table.staging import Staging
@@ -72,25 +73,47 @@ def write_rows(
     :raises BergError: INVALID for NULL in a column that is NOT NULL, OPTION for properties that make no sense,
         UNSUPPORTED for formats, types and transforms that cannot be written; duckdb.Error for what the query raises.
     """
-    settings = WriteProperties.of({**metadata.properties, **(properties or {})}, metadata.location)
-    CommitProperties.of(metadata.properties, metadata.location)  # refused now rather than behind all the work
-    rows = prepare_rows(select_sql, metadata.schema, metadata.spec, metadata.sort_order)
-    staging = Staging(storage, settings)
+    settings = write_settings(metadata, properties)
     cursor = duck.cursor()
     try:
-        staging.open()
-        set_variables(cursor, variables)
-        written = _Writer(cursor, staging, storage, metadata, settings, rows).write()
-        staging.finish()
-    except duckdb.Error as error:
-        staging.discard()
-        raise _null_error(error) or error from None
-    except BaseException:
-        staging.discard()
-        raise
+        with Staging(storage, settings) as staging:
+            return write_into(staging, cursor, select_sql, variables, metadata, storage, settings)
     finally:
         duck.done(cursor)
-    return written
+
+
+def write_settings(metadata: TableMetadata, properties: Mapping[str, str] | None) -> WriteProperties:
+    """How the files of a table are written; ``properties`` go before its own. Those of commits are checked too.
+
+    :raises BergError: OPTION for properties that make no sense.
+    """
+    settings = WriteProperties.of({**metadata.properties, **(properties or {})}, metadata.location)
+    CommitProperties.of(metadata.properties, metadata.location)  # refused now rather than behind all the work
+    return settings
+
+
+def write_into(
+    staging: Staging,
+    cursor: duckdb.DuckDBPyConnection,
+    select_sql: str,
+    variables: Mapping[str, object],
+    metadata: TableMetadata,
+    storage: Storage,
+    settings: WriteProperties,
+    *,
+    lineage: bool = False,
+) -> Written:
+    """As :func:`write_rows`, with an open staging directory without files in the making, and by a cursor.
+
+    With ``lineage``, ``select_sql`` gives ``_row_id`` and ``_last_updated_sequence_number`` behind the columns.
+    """
+    more = LINEAGE if lineage else ()
+    rows = prepare_rows(select_sql, metadata.schema, metadata.spec, metadata.sort_order, more)
+    try:
+        set_variables(cursor, variables)
+        return _Writer(cursor, staging, storage, metadata, settings, rows).write()
+    except duckdb.Error as error:
+        raise _null_error(error) or error from None
 
 
 def _null_error(error: duckdb.Error) -> BergError | None:
@@ -119,7 +142,8 @@ class _Writer:
         self._metadata = metadata
         self._settings = settings
         self._rows = rows
-        self._statistics = StatisticsReader(rows.columns, settings)
+        lineage = {f.field_id for f in LINEAGE}
+        self._statistics = StatisticsReader([c for c in rows.columns if c.field.field_id not in lineage], settings)
         self._conversion = Conversion.needed(metadata, settings, rows.columns)
         self._transcoder = None if self._conversion else Transcoder.needed(metadata.schema, settings)
         self._integers = PlainIntegers()
