@@ -24,6 +24,13 @@ _LARGEST_ARRAY = 4096
 _STRIPES = (0x55, 0x33, 0x0F)
 
 
+def roaring64(positions: BitMap) -> bytes:
+    """A 64-bit bitmap of values below 2³², which are at least one."""
+    small = positions.copy()
+    small.run_optimize()
+    return struct.pack("<QI", 1, 0) + small.serialize()
+
+
 def read_roaring64(data: bytes) -> tuple[BitMap, int]:
     """The values below 2³² of a 64-bit bitmap, and how many values there are in all. ValueError when it is none."""
     from pyroaring import BitMap, BitMap64

@@ -55,16 +55,21 @@ class RowLevelProperties:
             read.one_of(key, "none", _DISTRIBUTIONS)
         key = f"write.{command}.mode"
         mode = Mode(read.one_of(key, Mode.COPY_ON_WRITE, {str(m): str(m) for m in Mode}))
-        if mode is Mode.MERGE_ON_READ and format_version < 2:
-            raise BergError(
-                ErrorCode.OPTION,
-                f"The table property '{key}' is 'merge-on-read', and tables of format version 1 have no delete files.",
-                hint=f"Set '{key}' to 'copy-on-write', or 'format-version' to '2'.",
-            )
+        check_mode(mode, format_version, key)
         isolation = read.one_of(
             f"write.{command}.isolation-level", Isolation.SERIALIZABLE, {str(i): str(i) for i in Isolation}
         )
         return RowLevelProperties(mode, Isolation(isolation))
+
+
+def check_mode(mode: Mode, format_version: int, key: str = "write.delete.mode") -> None:
+    """Refuse delete files where the format has none: OPTION, naming the property ``key``."""
+    if mode is Mode.MERGE_ON_READ and format_version < 2:
+        raise BergError(
+            ErrorCode.OPTION,
+            f"The table property '{key}' is 'merge-on-read', and tables of format version 1 have no delete files.",
+            hint=f"Set '{key}' to 'copy-on-write', or 'format-version' to '2'.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,249 @@
+"""Position delete files (spec, "Position Delete Files"): the rows that go of data files, by path and position.
+
+A file is about one data file, or about all of a partition (``write.delete.granularity``), in Parquet, Avro or ORC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from os import strerror
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bergsql.catalog.metadata.partition_text import partition_path
+from bergsql.catalog.metadata.values import LONG
+from bergsql.catalog.storage.base import system_error
+from bergsql.engine.table.datafile import DataFile, FileContent, partition_key
+from bergsql.engine.table.position_deletes import FILE_PATH, POS
+from bergsql.engine.table.row_level_properties import Granularity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyroaring import BitMap
+
+    from bergsql.catalog.metadata.table_metadata import TableMetadata
+    from bergsql.catalog.storage.base import Storage
+    from bergsql.engine.table.conversion import FileWriter
+    from bergsql.engine.table.properties import WriteProperties
+    from bergsql.engine.table.row_level_properties import DeleteFileProperties
+    from bergsql.engine.table.staging import Staging
+
+_FIELDS = (FILE_PATH, POS)
+_BATCH_ROWS = 1 << 16
+_ROW_BYTES = 8
+"""What a row takes at most, but for a path that it shares with others."""
+_LEAST_ROWS = 1 << 10
+_MOST_ROWS = 1 << 20
+_TOLD = {"delete-type": "position"}
+"""What Iceberg's own writers put down in the file beside the rows."""
+_ENDING = "-deletes"
+
+
+@dataclass(frozen=True, slots=True)
+class FileDeletes:
+    """Positions of one data file that are deleted."""
+
+    file: DataFile
+    positions: BitMap
+
+
+def write_position_deletes(
+    deletes: Sequence[FileDeletes],
+    *,
+    metadata: TableMetadata,
+    storage: Storage,
+    staging: Staging,
+    properties: DeleteFileProperties,
+) -> list[DataFile]:
+    """Write files that delete these positions, in the partitions of the data files. IO errors name the file."""
+    groups: dict[object, list[FileDeletes]] = {}
+    for d in deletes:
+        in_one = d.file.path if properties.granularity is Granularity.FILE else None
+        groups.setdefault((in_one, partition_key(d.file.spec_id, d.file.partition)), []).append(d)
+    directory = staging.subdirectory("deletes")
+    writing = _Writing(metadata, storage, staging, directory, properties.files)
+    for group in groups.values():
+        writing.write(sorted(group, key=lambda d: d.file.path.encode()))
+    storage.delete_tree(directory)
+    return writing.made
+
+
+class _Writing:
+    """The delete files of one statement in the making."""
+
+    def __init__(
+        self, metadata: TableMetadata, storage: Storage, staging: Staging, directory: str, settings: WriteProperties
+    ) -> None:
+        self._metadata = metadata
+        self._staging = staging
+        self._settings = settings
+        self._local = storage.local_path(directory)
+        self._row_group = max(_LEAST_ROWS, min(_MOST_ROWS, settings.target_file_size // _ROW_BYTES))
+        self.made: list[DataFile] = []
+
+    def write(self, deletes: Sequence[FileDeletes]) -> None:
+        """Write the deletes, of one partition, as one file or more."""
+        parts = _parts(deletes, min(self._row_group, _BATCH_ROWS))
+        part = next(parts, None)
+        while part is not None:
+            path = f"{self._local}/{len(self.made)}"
+            written = _Written()
+            try:
+                writer = self._writer(path)
+                try:
+                    while part is not None and (not written.rows or writer.size < self._settings.target_file_size):
+                        writer.write(part.batch(dictionary=self._settings.file_format == "PARQUET"))
+                        written.add(part)
+                        part = next(parts, None)
+                except BaseException:
+                    with suppress(OSError):
+                        writer.abandon()
+                    raise
+                writer.close()
+                size = Path(path).stat().st_size
+            except OSError as e:
+                raise system_error("write", path, e.errno, strerror(e.errno) if e.errno else str(e)) from e
+            self._place(path, size, written, deletes[0].file)
+
+    def _place(self, path: str, size: int, written: _Written, of: DataFile) -> None:
+        settings = self._settings
+        spec = self._metadata.spec_by_id(of.spec_id)
+        where = "" if spec is None else partition_path(spec, self._metadata.schema, of.partition)
+        lower, upper = {FILE_PATH.field_id: written.first.encode()}, {FILE_PATH.field_id: written.last.encode()}
+        one = written.first == written.last
+        if one:  # of several data files, positions of the one say nothing of the other
+            lower[POS.field_id], upper[POS.field_id] = LONG.pack(written.least), LONG.pack(written.greatest)
+        self.made.append(
+            DataFile(
+                self._staging.place(path, where, f"{_ENDING}.{settings.file_format.lower()}"),
+                written.rows,
+                size,
+                settings.file_format,
+                content=FileContent.POSITION_DELETES,
+                partition=of.partition,
+                spec_id=of.spec_id,
+                lower_bounds=lower,
+                upper_bounds=upper,
+                referenced_data_file=written.first if one else None,
+            )
+        )
+
+    def _writer(self, path: str) -> FileWriter:
+        settings = self._settings
+        if settings.file_format == "ORC":
+            from bergsql.engine.table.orc_data import OrcWriter
+
+            stripe = min(settings.stripe_size, settings.target_file_size)
+            return OrcWriter(path, _FIELDS, settings.codec, settings.orc_strategy, stripe)
+        if settings.file_format == "AVRO":
+            from bergsql.engine.table.avro_data import AvroWriter
+            from bergsql.engine.table.avro_schema import record_schema
+
+            schema = record_schema(_FIELDS, "position_delete")
+            return AvroWriter(path, schema, settings.codec, settings.level, _TOLD)
+        return _ParquetWriter(path, settings, self._row_group)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some positions of one of several data files, ascending: plain numbers of 32 bits without sign."""
+
+    paths: Sequence[str]
+    number: int
+    positions: memoryview
+
+    @property
+    def path(self) -> str:
+        return self.paths[self.number]
+
+    def batch(self, *, dictionary: bool) -> pa.RecordBatch:
+        """As rows; with ``dictionary``, all paths are told once, and each row's is a number."""
+        import pyarrow as pa
+
+        count = len(self.positions)
+        positions = pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(self.positions)]).cast(pa.int64())
+        names: pa.Array
+        if dictionary:
+            which = pa.repeat(pa.scalar(self.number, pa.int32()), count)
+            names = pa.DictionaryArray.from_arrays(which, pa.array(self.paths, pa.string()))
+        else:
+            names = pa.repeat(pa.scalar(self.path, pa.string()), count)
+        return pa.RecordBatch.from_arrays([names, positions], names=[f.name for f in _FIELDS])
+
+
+def _parts(deletes: Iterable[FileDeletes], rows: int) -> Iterator[_Part]:
+    paths = [d.file.path for d in deletes]
+    for number, d in enumerate(deletes):
+        positions = memoryview(d.positions.to_array())
+        for start in range(0, len(positions), rows):
+            yield _Part(paths, number, positions[start : start + rows])
+
+
+@dataclass(slots=True)
+class _Written:
+    """What a file holds so far."""
+
+    rows: int = 0
+    first: str = ""
+    last: str = ""
+    least: int = 0
+    greatest: int = 0
+
+    def add(self, part: _Part) -> None:
+        if not self.rows:
+            self.first, self.least = part.path, part.positions[0]
+        self.last, self.greatest = part.path, part.positions[-1]
+        self.rows += len(part.positions)
+
+
+class _ParquetWriter:
+    """Writes the local file ``path``."""
+
+    def __init__(self, path: str, settings: WriteProperties, row_group: int) -> None:
+        import json
+
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from bergsql.catalog.metadata.schema import Schema
+
+        types = (pa.dictionary(pa.int32(), pa.string()), pa.int64())
+        schema = pa.schema(
+            [
+                pa.field(f.name, t, nullable=False, metadata={b"PARQUET:field_id": str(f.field_id).encode()})
+                for f, t in zip(_FIELDS, types, strict=True)
+            ]
+        )
+        told = {**_TOLD, "iceberg.schema": json.dumps(Schema(0, _FIELDS).to_json())}
+        self._schema, self._row_group = schema, row_group
+        self._file = pa.OSFile(path, "wb")
+        self._writer: Any = pq.ParquetWriter(
+            self._file,
+            schema.with_metadata(told),
+            compression={"lz4_raw": "lz4", "uncompressed": "none"}.get(settings.codec, settings.codec),
+            compression_level=settings.level,
+            use_dictionary=[FILE_PATH.name],
+            store_schema=False,
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far: whole row groups."""
+        return int(self._file.tell())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        import pyarrow as pa
+
+        batch = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
+        self._writer.write_batch(batch, row_group_size=self._row_group)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file, of which nothing is wanted any more."""
+        self._file.close()
