@@ -126,8 +126,8 @@ def _source(
     which = f"FROM temp.main.{_TABLE} WHERE {identifier(_CLAUSE)} IN ({', '.join(map(str, written))})"
     lineage = False
     if any(clauses[i] == "update" for i in written):
-        numbered = cursor.execute(f"SELECT count({identifier(_ROW_ID)}) {which}").fetchone()
-        lineage = numbered is not None and numbered[0] > 0
+        ((numbered,),) = cursor.execute(f"SELECT count({identifier(_ROW_ID)}) {which}").fetchall()
+        lineage = numbered > 0
     items = ", ".join(map(identifier, (*columns, _ROW_ID)))
     return RowSource(f"SELECT {items} {which}", sum(counts[i] for i in written), lineage)
 
