@@ -50,9 +50,7 @@ class Changer:
         if inserted:
             kinds.append("insert")
             sql += f" UNION ALL SELECT NULL, NULL, 1, NULL, * FROM ({inserted}) AS n"
-        return collect_changes(
-            self.tables.duck, sql, scan.variables, tasks=scan.plan.tasks, clauses=kinds, unique=True
-        )
+        return collect_changes(self.tables.duck, sql, scan.variables, tasks=scan.plan.tasks, clauses=kinds, unique=True)
 
     def write(
         self,
