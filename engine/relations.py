@@ -75,10 +75,10 @@ class SessionRelations:
         if pointer is not None:
             target = pointer.target
             table = self._once(target, lambda: load_pointed(pointer, span, declared=True))
-            return IcebergRelation(target.parts, table, target.catalog.storage(), None)
+            return self._as_audited(IcebergRelation(target.parts, table, target.catalog.storage()))
         name = table_name(self._session, parts, span)
         try:
-            return IcebergRelation(name.parts, self._once(name), name.catalog.storage(), None)
+            return self._as_audited(IcebergRelation(name.parts, self._once(name), name.catalog.storage()))
         except BergError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise error.at(span) from None
@@ -87,6 +87,16 @@ class SessionRelations:
                 error.hint = self._nearest_part(parts, span) or error.hint
                 raise error.at(span) from None
             return relation
+
+    def _as_audited(self, relation: IcebergRelation) -> IcebergRelation:
+        """The table at the branch that ``spark.wap.branch`` asks for, if it does and the branch is there."""
+        metadata = relation.table.metadata
+        if "write.wap.enabled" not in metadata.properties:
+            return relation
+        from bergsql.engine.wap import audited_point
+
+        point = audited_point(self.setting, metadata)
+        return relation if point is None else relation._replace(point=point)
 
     def _nearest_part(self, parts: tuple[str, ...], span: Span | None) -> str | None:
         """A hint on the metadata table that a last part may mean, when what is before it is a table."""

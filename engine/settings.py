@@ -131,6 +131,20 @@ SETTINGS: tuple[Setting, ...] = (
         values=("static", "dynamic"),
     ),
     _setting(
+        "spark.wap.branch",
+        "str",
+        None,
+        "The branch that is written and read of tables with 'write.wap.enabled'; the first write makes it.",
+        flavour="spark",
+    ),
+    _setting(
+        "spark.wap.id",
+        "str",
+        None,
+        "What is written to tables with 'write.wap.enabled' is staged under this id: nobody reads it.",
+        flavour="spark",
+    ),
+    _setting(
         "spark.sql.storeAssignmentPolicy",
         "enum",
         "ANSI",

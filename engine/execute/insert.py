@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.duck import duckdb
+from bergsql.engine.execute.destination import Target, destination
 from bergsql.engine.execute.failures import named, query_failed
 from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.names import TableName, load
@@ -34,8 +36,7 @@ class Prepared(NamedTuple):
     """An INSERT that is checked and planned."""
 
     statement: st.Insert
-    name: TableName
-    table: LoadedTable
+    target: Target
     assigned: Assigned
     hinted: Mapping[str, str]
     """Table properties that a hint says for this INSERT."""
@@ -48,22 +49,24 @@ def insert(session: Session, statement: st.Insert) -> Result:
 
 def prepare(session: Session, statement: st.Insert) -> Prepared:
     """Check and plan an INSERT; nothing is made or written yet."""
-    name, table, hinted = _target(session, statement)
-    assigned = assign_query(session, statement, table, name)
-    return Prepared(statement, name, table, assigned, hinted)
+    target, hinted = _target(session, statement)
+    return Prepared(statement, target, assign_query(session, statement, target.table, target.name), hinted)
 
 
 def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     """Write and commit; what was done, in one line."""
-    _, name, table, assigned, hinted = prepared
+    statement, target, assigned, hinted = prepared
+    name, table = target.name, target.table
     if is_declared(table):
-        table = _make_declared(session, prepared.statement)
+        table = _make_declared(session, statement)
     written = write(session, assigned, table, name, hinted)
-    producer = _producer(session, prepared.statement, assigned, written)
+    producer = _producer(session, statement, assigned, written)
     if producer is None:
         return ["No rows: nothing was committed."]
-    committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage())
-    return outcome(written, committed)
+    if target.summary:
+        producer = replace(producer, properties={**producer.properties, **target.summary})
+    committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage(), to=target.to)
+    return outcome(written, committed, target.place)
 
 
 def is_declared(table: LoadedTable) -> bool:
@@ -82,22 +85,18 @@ def _make_declared(session: Session, statement: st.Insert) -> LoadedTable:
     return make_pointed(session, pointer)
 
 
-def _target(session: Session, statement: st.Insert) -> tuple[TableName, LoadedTable, Mapping[str, str]]:
-    """The table to be written to, and the properties that a hint gives it for this statement.
+def _target(session: Session, statement: st.Insert) -> tuple[Target, Mapping[str, str]]:
+    """What is written to, and the properties that a hint gives it for this statement.
 
-    Refused where a hint, the table or the session asks for more than rows that are added: that would be wrong, and
-    nobody would notice.
+    Refused where a hint or the table asks for more than rows that are added: that would be wrong, and nobody would
+    notice.
     """
-    name, table = load(session, statement.target, declared=True)
-    hinted = write_properties(statement.hints, table.metadata, SessionRelations(session))
-    properties, span = table.metadata.properties, statement.target.span
-    if session.flavour is Flavour.FLINK and properties.get("write.upsert.enabled", "").casefold() == "true":
-        raise not_supported("INSERT into a table with 'write.upsert.enabled'", span)
-    if properties.get("write.wap.enabled", "").casefold() == "true":
-        for key in ("spark.wap.branch", "spark.wap.id"):
-            if session.setting(key) is not None:
-                raise not_supported(f"INSERT with '{key}' set into a table with 'write.wap.enabled'", span)
-    return name, table, hinted
+    target = destination(session, statement.target, declared=True)
+    metadata = target.table.metadata
+    hinted = write_properties(statement.hints, metadata, SessionRelations(session))
+    if session.flavour is Flavour.FLINK and metadata.properties.get("write.upsert.enabled", "").casefold() == "true":
+        raise not_supported("INSERT into a table with 'write.upsert.enabled'", statement.target.span)
+    return target, hinted
 
 
 DONE = "Complete execution of the SQL update statement."
@@ -164,8 +163,8 @@ def _producer(session: Session, statement: st.Insert, assigned: Assigned, writte
     return OverwritePartitions(written.files)
 
 
-def outcome(written: Written, committed: Committed) -> list[str]:
-    """What a commit did, in one line."""
+def outcome(written: Written, committed: Committed, place: str = "") -> list[str]:
+    """What a commit did, in one line; ``place``: where its snapshot is, if not on the main branch."""
     summary = committed.snapshot.summary
     rows, files = written.rows, len(written.files)
     parts = [f"{_count(rows, 'row')} written in {_count(files, 'file')}"]
@@ -175,7 +174,7 @@ def outcome(written: Written, committed: Committed) -> list[str]:
     partitions = summary.get("changed-partition-count")
     if partitions and committed.table.metadata.spec.fields:
         parts.append(f"{_count(partitions, 'partition')} changed")
-    return [", ".join(parts) + f"; snapshot {committed.snapshot.snapshot_id}."]
+    return [", ".join(parts) + f"; snapshot {committed.snapshot.snapshot_id}{place}."]
 
 
 def _count(number: int | str, what: str) -> str:
@@ -184,6 +183,6 @@ def _count(number: int | str, what: str) -> str:
 
 def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str]:
     """The plan of an INSERT's query, and what it would do to which table."""
-    name, table, _ = _target(session, statement)
-    assigned = assign_query(session, statement, table, name)
-    return assigned.plan, f"{'Overwrite' if statement.overwrite else 'Append'} {name}"
+    target, _ = _target(session, statement)
+    assigned = assign_query(session, statement, target.table, target.name)
+    return assigned.plan, f"{'Overwrite' if statement.overwrite else 'Append'} {target.name}{target.place}"

@@ -28,7 +28,7 @@ def run(session: Session, statement: st.StatementSet) -> Result:
             done = run_prepared(session, _as_now(member) if number else member)
         except BergError as error:
             raise _told(error, statement, number, prepared) from None
-        messages += [f"{member.name}: {line}" for line in done]
+        messages += [f"{member.target.name}: {line}" for line in done]
     return Result(ResultKind.DML, messages=(DONE, *messages))
 
 
@@ -43,18 +43,21 @@ def _checked(session: Session, statement: st.StatementSet, number: int) -> Prepa
 
 def _as_now(member: Prepared) -> Prepared:
     """The INSERT with its table as the INSERTs before it have left that; what it reads was decided before."""
-    if is_declared(member.table) and not member.name.catalog.table_exists(member.name.ident):
+    target = member.target
+    catalog, ident = target.name.catalog, target.name.ident
+    if is_declared(target.table) and not catalog.table_exists(ident):
         return member
-    table = member.name.catalog.load_table(member.name.ident)
-    same = table.metadata.schema == member.table.metadata.schema and table.metadata.spec == member.table.metadata.spec
-    return member._replace(table=table) if same else member
+    table = catalog.load_table(ident)
+    before, now = target.table.metadata, table.metadata
+    same = now.schema == before.schema and now.spec == before.spec
+    return member._replace(target=target._replace(table=table)) if same else member
 
 
 def _told(error: BergError, statement: st.StatementSet, number: int, prepared: list[Prepared]) -> BergError:
     """The error of an INSERT that failed while it ran, with what the set has done before."""
     count = len(statement.inserts)
     if count > 1:
-        done = ", ".join(str(member.name) for member in prepared[:number])
+        done = ", ".join(str(member.target.name) for member in prepared[:number])
         before = f"What went into {done} before is committed." if done else "Nothing of the set was committed."
         error.message = f"INSERT {number + 1} of {count} of the statement set failed: {error.message} {before}"
     return error.at(statement.inserts[number].target.span)

@@ -24,7 +24,7 @@ from bergsql.engine.table.row_counts import RowCount, row_count
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.types import NestedField
     from bergsql.engine.plan.bound import Bound
-    from bergsql.engine.plan.context import Context, Slot
+    from bergsql.engine.plan.context import Context, Planner, Slot
     from bergsql.engine.plan.items import Item
     from bergsql.engine.table.planning import FilePlan, FileTask
     from bergsql.engine.table.predicate import Predicate
@@ -60,7 +60,7 @@ def answer(node: exp.Expr, items: Sequence[Item], from_sql: str, context: Contex
     wanted = [None if c is None else _wanted(*c, fields) for c in calls]
     if any(w is _UNKNOWN for w in wanted):
         return False
-    known = _files(slot, number, where, only_rows=all(w is None or w.field is None for w in wanted))
+    known = _files(slot, number, where, context.planner, only_rows=all(w is None or w.field is None for w in wanted))
     if known is None:
         return False
     variables: dict[str, object] = {}
@@ -102,7 +102,7 @@ class _Known(NamedTuple):
     rows: int | RowCount | None
 
 
-def _files(slot: Slot, number: int, where: Bound | None, *, only_rows: bool) -> _Known | None:
+def _files(slot: Slot, number: int, where: Bound | None, planner: Planner, *, only_rows: bool) -> _Known | None:
     """The files whose rows all fulfil WHERE; None where it may be true of some rows of a file, and not of others."""
     from bergsql.engine.plan.pushdown import is_useful, outcomes
     from bergsql.engine.table.planning import count_rows, plan_files
@@ -117,7 +117,7 @@ def _files(slot: Slot, number: int, where: Bound | None, *, only_rows: bool) -> 
         counted = count_rows(metadata, point, storage)
         if counted is not None:
             return _Known(counted[0], AlwaysTrue(), counted[1])
-    wanted, other = (None, AlwaysFalse()) if where is None else outcomes(where, number, point.schema)
+    wanted, other = (None, AlwaysFalse()) if where is None else outcomes(where, number, point.schema, planner)
     if not is_useful(other):
         return None
     plan = plan_files(metadata, point, wanted, storage)

@@ -266,7 +266,7 @@ def equal_columns(a: Bound | OutputColumn, b: Bound | OutputColumn) -> tuple[tup
 # --- handing it on ----------------------------------------------------------------------------------------------------
 
 
-def outcomes(condition: Bound, slot: int, schema: Schema) -> tuple[Predicate, Predicate]:
+def outcomes(condition: Bound, slot: int, schema: Schema, planner: Planner) -> tuple[Predicate, Predicate]:
     """What holds of a scan's rows where a condition is true, and where it is FALSE or NULL, by the scan's own columns.
 
     Either may hold of other rows too: ``AlwaysTrue`` where nothing is known, ``AlwaysFalse`` for an outcome that cannot
@@ -277,7 +277,7 @@ def outcomes(condition: Bound, slot: int, schema: Schema) -> tuple[Predicate, Pr
     def of(facts: Facts) -> Predicate:
         return AlwaysFalse() if facts is None else of_schema(facts.get(slot, AlwaysTrue()), schema)
 
-    told = says(condition)
+    told = says(condition, planner)
     return of(told.true), of(truth.either([told.false, told.unknown]))
 
 

@@ -267,7 +267,7 @@ def whole(session: Session, table: str, condition: str) -> list[str]:
     where = comparison.condition(bind(node.args["where"].this, context), context, node, "WHERE")
     relation = planner.slots[0].relation
     metadata = relation.table.metadata
-    wanted, others = outcomes(where, 0, metadata.schema)
+    wanted, others = outcomes(where, 0, metadata.schema, planner)
     point = current(metadata)
     tasks = plan_files(metadata, point, wanted, relation.storage).tasks
     return [t.data_file.path for t in whole_files(tasks, others, metadata, point, relation.storage)]
