@@ -266,7 +266,9 @@ def equal_columns(a: Bound | OutputColumn, b: Bound | OutputColumn) -> tuple[tup
 # --- handing it on ----------------------------------------------------------------------------------------------------
 
 
-def outcomes(condition: Bound, slot: int, schema: Schema, planner: Planner) -> tuple[Predicate, Predicate]:
+def outcomes(
+    condition: Bound, slot: int, schema: Schema, planner: Planner | None = None
+) -> tuple[Predicate, Predicate]:
     """What holds of a scan's rows where a condition is true, and where it is FALSE or NULL, by the scan's own columns.
 
     Either may hold of other rows too: ``AlwaysTrue`` where nothing is known, ``AlwaysFalse`` for an outcome that cannot
