@@ -66,7 +66,11 @@ def commit_snapshot(
         updates = [*producer.updates, *to.updates(metadata, snapshot)]
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
 
-    return run_attempts(catalog, base.ident, base.metadata, producer, storage, attempt)
+    try:
+        return run_attempts(catalog, base.ident, base.metadata, producer, storage, attempt)
+    except StatementConflict as conflict:
+        conflict.table_uuid = base.metadata.table_uuid
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +158,11 @@ def _retried(attempt: Callable[[], T], after_conflict: Callable[[], None], prope
                     hint="Run the statement again, or raise the table property 'commit.retry.num-retries'.",
                 ) from conflict
         after_conflict()
-        sleep(_wait(properties.min_wait, properties.max_wait, retries))
+        sleep(retry_wait(properties.min_wait, properties.max_wait, retries))
         retries += 1
 
 
-def _wait(least: float, most: float, retries: int) -> float:
+def retry_wait(least: float, most: float, retries: int) -> float:
     """Seconds until the next try: doubling, and spread so that writers who collided do not meet again."""
     from random import uniform
 
@@ -191,7 +195,7 @@ def _find_out(
     """Look for the own snapshot some times. Not to find it proves nothing: the commit may still be under way."""
     for retries in range(properties.status_checks + 1):
         if retries:
-            sleep(_wait(properties.status_min_wait, properties.status_max_wait, retries - 1))
+            sleep(retry_wait(properties.status_min_wait, properties.status_max_wait, retries - 1))
         seen = _look(catalog, ident, snapshot_id)
         if isinstance(seen, Committed):
             return seen

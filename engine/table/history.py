@@ -33,11 +33,12 @@ _REWRITE = "replace"
 class StatementConflict(BergError):
     """Others did what makes a statement wrong as it was planned. On the table as it is now it may be right.
 
-    Nothing was committed; what was written for it is deleted.
+    Nothing was committed; what was written for it is deleted. ``table_uuid`` is the table's that it was planned for.
     """
 
     def __init__(self, message: str, *, hint: str = AGAIN) -> None:
         super().__init__(ErrorCode.CONFLICT, message, hint=hint)
+        self.table_uuid: str | None = None
 
 
 Change = tuple["Snapshot", ManifestEntry]
