@@ -106,6 +106,15 @@ class DataFile:
     content_size: int | None = None
 
 
+FileIdentity = tuple[str, int | None]
+"""What tells delete files apart: the path, and where in it a deletion vector begins."""
+
+
+def file_identity(file: DataFile) -> FileIdentity:
+    """What no two files of a table have in common: a Puffin file may hold many deletion vectors."""
+    return file.path, file.content_offset
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
     """A file in a manifest. ``None`` for a snapshot id or sequence number means: inherited from the manifest."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate
 
 AGAIN = "Run the statement again: it will see the table as it is now."
-_REWRITE = "replace"
+REWRITE = "replace"
 """The operation of a snapshot that only rewrote files: no row came or went."""
 
 
@@ -94,7 +94,7 @@ class History:
         # Its columns are those of the time when it was read.
         pruner = None if read is None else Pruner(self.current, self.base.schema, read)
         for snapshot in self.snapshots_since():
-            if snapshot.operation == _REWRITE and not rewrites:
+            if snapshot.operation == REWRITE and not rewrites:
                 continue
             manifests: Sequence[ManifestFile] = [
                 m

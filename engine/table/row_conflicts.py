@@ -27,13 +27,15 @@ from bergsql.engine.table.datafile import (
     ManifestContent,
     ManifestEntry,
     PartitionKey,
+    file_identity,
     partition_key,
 )
 from bergsql.engine.table.delete_index import PUFFIN, DeleteIndex, PathRange, named_paths
-from bergsql.engine.table.history import Change, History, StatementConflict
+from bergsql.engine.table.history import REWRITE, Change, History, StatementConflict
 from bergsql.engine.table.predicate import AlwaysFalse
 
 if TYPE_CHECKING:
+    from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.table.predicate import Predicate
 
@@ -94,11 +96,13 @@ class NamedFiles:
 class RowRules:
     """Checks one change of rows against what others did since.
 
-    ``removed`` are data files that go, ``deletes`` delete files that come, ``writes`` says whether rows come as well.
+    ``removed`` are data files that go, ``removed_deletes`` delete files that go, ``deletes`` delete files that come,
+    ``writes`` says whether rows come as well.
     """
 
     history: History
     removed: Sequence[DataFile]
+    removed_deletes: Sequence[DataFile]
     deletes: Sequence[DataFile]
     writes: bool
     read: Predicate
@@ -127,18 +131,22 @@ class RowRules:
         return list(self.history.changes(_DELETES, _ADDED))
 
     def _check_files_are_there(self) -> None:
+        replaced = frozenset(map(file_identity, self.removed_deletes))
+        if replaced:
+            for snapshot, entry in self.history.changes(_DELETES, _DELETED, rewrites=True):
+                if file_identity(entry.data_file) in replaced:
+                    did = "replaced a delete file that this statement replaces"
+                    raise _conflict(did, entry.data_file, snapshot.snapshot_id)
         removed = {f.path for f in self.removed}
         if not removed and not self._named:
             return
         for snapshot, entry in self.history.changes(_DATA, _DELETED, rewrites=True):
             file = entry.data_file
             if file.path in removed:
-                did = "rewrote" if snapshot.operation == "replace" else "removed"
-                raise _conflict(f"{did} a file that this statement changes", file, snapshot.snapshot_id)
+                raise _conflict(f"{_did(snapshot)} a file that this statement changes", file, snapshot.snapshot_id)
             gone_for_good = snapshot.operation == _DELETE and not self.writes
             if not gone_for_good and self._named.may_hold(file):
-                did = "rewrote" if snapshot.operation == "replace" else "removed"
-                raise _conflict(f"{did} a file that this statement deletes from", file, snapshot.snapshot_id)
+                raise _conflict(f"{_did(snapshot)} a file that this statement deletes from", file, snapshot.snapshot_id)
 
     def _check_no_rows_come_back(self) -> None:
         """What others deleted from files that are rewritten or dropped must not be lost."""
@@ -166,7 +174,7 @@ class RowRules:
                     file,
                     snapshot.snapshot_id,
                 )
-            if not self.writes or snapshot.operation == "replace":
+            if not self.writes or snapshot.operation == REWRITE:
                 continue
             if self._named.may_meet(file, self._unpartitioned):
                 raise _conflict("deleted rows where this statement does", file, snapshot.snapshot_id)
@@ -201,6 +209,10 @@ def check_rows_fit(base: TableMetadata, current: TableMetadata, deletes: Sequenc
         same = current.schema.same_columns(base.schema) and current.last_column_id == base.last_column_id
         if not same or current.current_schema_id != base.current_schema_id:
             raise StatementConflict("Another writer changed the table's columns meanwhile, as this statement does.")
+
+
+def _did(snapshot: Snapshot) -> str:
+    return "rewrote" if snapshot.operation == REWRITE else "removed"
 
 
 def _conflict(did: str, file: DataFile, snapshot_id: int) -> StatementConflict:

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bergsql.engine.table.datafile import DataFile, FileContent, ManifestContent, ManifestFile
+from bergsql.engine.table.datafile import (
+    DataFile,
+    FileContent,
+    FileIdentity,
+    ManifestContent,
+    ManifestFile,
+    file_identity,
+)
 from bergsql.engine.table.history import StatementConflict
 from bergsql.engine.table.overwrite import InPartitions
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
@@ -63,7 +70,7 @@ class RowDelta(Producer):
             return None
         return NamedFiles(
             frozenset(f.path for f in self.removed),
-            frozenset(map(_identity, self.removed_deletes)),
+            frozenset(map(file_identity, self.removed_deletes)),
             {
                 ManifestContent.DATA: InPartitions.of(self.removed, metadata),
                 ManifestContent.DELETES: InPartitions.of(self.removed_deletes, metadata),
@@ -75,15 +82,9 @@ class RowDelta(Producer):
 
         check_rows_fit(history.base, history.current, self.deletes, evolves=bool(self.updates))
         serializable = self.isolation is Isolation.SERIALIZABLE
-        RowRules(history, self.removed, self.deletes, bool(self.files), self.read, serializable).check()
-
-
-FileIdentity = tuple[str, int | None]
-"""A delete file: its path, and where in it a vector begins."""
-
-
-def _identity(file: DataFile) -> FileIdentity:
-    return file.path, file.content_offset
+        RowRules(
+            history, self.removed, self.removed_deletes, self.deletes, bool(self.files), self.read, serializable
+        ).check()
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,11 @@ class NamedFiles(Selection):
     def takes(self, file: DataFile, metadata: TableMetadata) -> bool:  # noqa: ARG002
         if file.content == FileContent.DATA:
             return file.path in self.data
-        return _identity(file) in self.deletes
+        return file_identity(file) in self.deletes
 
     def check_taken(self, gone: Sequence[DataFile]) -> None:
         data = {f.path for f in gone if f.content == FileContent.DATA}
-        deletes = {_identity(f) for f in gone if f.content != FileContent.DATA}
+        deletes = {file_identity(f) for f in gone if f.content != FileContent.DATA}
         for path in self.data:
             if path not in data:
                 raise StatementConflict(
