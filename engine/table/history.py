@@ -14,6 +14,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.table.datafile import ManifestEntry
 from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifests import read_columns
+from bergsql.engine.table.producer import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate
 
 AGAIN = "Run the statement again: it will see the table as it is now."
-REWRITE = "replace"
+REWRITE = Operation.REPLACE
 """The operation of a snapshot that only rewrote files: no row came or went."""
 
 

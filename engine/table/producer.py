@@ -27,6 +27,7 @@ class Operation(StrEnum):
     APPEND = "append"
     OVERWRITE = "overwrite"
     DELETE = "delete"
+    REPLACE = "replace"
 
 
 class Selection(ABC):

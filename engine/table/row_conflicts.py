@@ -33,14 +33,13 @@ from bergsql.engine.table.datafile import (
 from bergsql.engine.table.delete_index import PUFFIN, DeleteIndex, PathRange, named_paths
 from bergsql.engine.table.history import REWRITE, Change, History, StatementConflict
 from bergsql.engine.table.predicate import AlwaysFalse
+from bergsql.engine.table.producer import Operation
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.snapshots import Snapshot
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.engine.table.predicate import Predicate
 
-_DELETE = "delete"
-"""The operation of a snapshot that only took rows away."""
 _ADDED, _DELETED = EntryStatus.ADDED, EntryStatus.DELETED
 _DATA, _DELETES = ManifestContent.DATA, ManifestContent.DELETES
 
@@ -144,7 +143,7 @@ class RowRules:
             file = entry.data_file
             if file.path in removed:
                 raise _conflict(f"{_did(snapshot)} a file that this statement changes", file, snapshot.snapshot_id)
-            gone_for_good = snapshot.operation == _DELETE and not self.writes
+            gone_for_good = snapshot.operation == Operation.DELETE and not self.writes
             if not gone_for_good and self._named.may_hold(file):
                 raise _conflict(f"{_did(snapshot)} a file that this statement deletes from", file, snapshot.snapshot_id)
 

@@ -110,13 +110,7 @@ class NamedFiles(Selection):
     def check_taken(self, gone: Sequence[DataFile]) -> None:
         data = {f.path for f in gone if f.content == FileContent.DATA}
         deletes = {file_identity(f) for f in gone if f.content != FileContent.DATA}
-        for path in self.data:
-            if path not in data:
-                raise StatementConflict(
-                    f"The table does not have the file {path} any more, which this statement changes."
-                )
-        for identity in self.deletes:
-            if identity not in deletes:
-                raise StatementConflict(
-                    f"The table does not have the delete file {identity[0]} any more, which this statement replaces."
-                )
+        missing = [*sorted(self.data - data), *(path for path, _ in self.deletes - deletes)]
+        if missing:
+            message = f"The table does not have the file {missing[0]} any more, which this statement replaces."
+            raise StatementConflict(message)

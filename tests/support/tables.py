@@ -9,6 +9,7 @@ from typing import Any
 
 from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.catalog.jdbc import JdbcCatalog
 from bergsql.catalog.metadata.new_table import new_table_metadata
 from bergsql.catalog.metadata.partition import PartitionBy, build_spec
 from bergsql.catalog.metadata.schema import Schema, assign_fresh_ids
@@ -21,6 +22,7 @@ from bergsql.engine.duck import Duck
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Committed, commit_snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestEntry
+from bergsql.engine.table.destination import MAIN, Destination
 from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifests import read_manifest
 from bergsql.engine.table.producer import Producer
@@ -32,12 +34,20 @@ Columns = Mapping[str, Any]
 
 @dataclass
 class Tables:
-    """A catalog with one database ``db`` in ``warehouse``."""
+    """A catalog with one database ``db`` in ``warehouse``: a Hadoop catalog, or a JDBC catalog on SQLite."""
 
     warehouse: Path
+    jdbc: bool = False
 
     def __post_init__(self) -> None:
-        self.catalog = HadoopCatalog("c", str(self.warehouse))
+        catalog: Any
+        if self.jdbc:
+            self.warehouse.mkdir(parents=True, exist_ok=True)
+            options = {"uri": f"jdbc:sqlite:{self.warehouse}/catalog.db", "warehouse": str(self.warehouse)}
+            catalog = JdbcCatalog("c", options)
+        else:
+            catalog = HadoopCatalog("c", str(self.warehouse))
+        self.catalog: HadoopCatalog = catalog
         self.storage = self.catalog.storage()
         self.duck = Duck()
         if not self.catalog.namespace_exists(("db",)):
@@ -82,8 +92,8 @@ class Tables:
         """Data files for a table that no snapshot holds."""
         return write_rows(self.duck, sql, {}, metadata=table.metadata, storage=self.storage)
 
-    def commit(self, table: LoadedTable, producer: Producer) -> Committed:
-        return commit_snapshot(self.catalog, table, producer, self.storage)
+    def commit(self, table: LoadedTable, producer: Producer, to: Destination = MAIN) -> Committed:
+        return commit_snapshot(self.catalog, table, producer, self.storage, to=to)
 
     def insert(self, sql: str, name: str = "t") -> Committed:
         """INSERT INTO."""
