@@ -57,6 +57,8 @@ HANDLERS: dict[str, str] = {
     "Select": "select.select",
     "Explain": "explain.explain",
     "Insert": "insert.insert",
+    "Delete": "chosen_rows.change",
+    "Update": "chosen_rows.change",
     "StatementSet": "statement_set.run",
     "ShowModules": "modules.show",
     "LoadModule": "modules.load",

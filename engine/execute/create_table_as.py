@@ -11,7 +11,8 @@ from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.execute.create_table import default, with_options
 from bergsql.engine.execute.fit_query import fit
-from bergsql.engine.execute.insert import DONE, outcome, write
+from bergsql.engine.execute.insert import write
+from bergsql.engine.execute.outcome import DONE, insert_outcome
 from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema, storable
 from bergsql.engine.plan.query import PlannedColumn, plan_query
 from bergsql.engine.relations import SessionRelations
@@ -53,7 +54,7 @@ def make_from_query(
         committed = create_filled(catalog, name.ident, metadata, written.files, storage)
     else:
         committed = replace_filled(catalog, base, definition.replacement, written.files, storage)
-    return Result(ResultKind.DML, messages=(DONE, *outcome(written, committed)))
+    return Result(ResultKind.DML, messages=(DONE, insert_outcome(written, committed)))
 
 
 def _schema(

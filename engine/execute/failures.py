@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.duck import duckdb
 from bergsql.engine.plan.duck_errors import from_duckdb_error
+from bergsql.engine.sql.type_names import flink_name
 
 if TYPE_CHECKING:
     from bergsql.engine.duck import Duck
     from bergsql.engine.plan.query import PlannedScan, QueryPlan
+    from bergsql.engine.sql.types import DataType
 
 _PATIENCE = 10.0
 """Seconds that are spent on finding the file that DuckDB does not name."""
@@ -29,6 +32,23 @@ def query_failed(duck: Duck, error: Exception, plan: QueryPlan | None) -> BergEr
         return _damaged_file(duck, scans) if scans and of_reader else None
 
     return named(from_duckdb_error(error, plan, damaged), scans)
+
+
+def with_column(error: BergError, narrowed: Sequence[tuple[str, DataType]]) -> BergError:
+    """An error of a value that does not fit into a type, with the name of the column that has the type, if one has."""
+    found = re.fullmatch(r"(The value .+ does not fit into) (.+)\.", error.message)
+    if found is None:
+        return error
+    columns = [f"'{name}'" for name, type_ in narrowed if _holds(type_, found[2])]
+    if not columns:
+        return error
+    message = f"{found[1]} {found[2]} in column {' or '.join(columns)}."
+    return BergError(error.code, message, span=error.span, hint=error.hint)
+
+
+def _holds(type_: DataType, name: str) -> bool:
+    """Whether the type, or a part of it, is called so."""
+    return flink_name(type_) == name or any(_holds(c.type, name) for c in type_.children)
 
 
 def named(error: BergError, scans: Iterable[PlannedScan]) -> BergError:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, not_supported
 from bergsql.engine.duck import duckdb
 from bergsql.engine.execute.destination import Target, destination
-from bergsql.engine.execute.failures import named, query_failed
+from bergsql.engine.execute.failures import named, query_failed, with_column
 from bergsql.engine.execute.fit_query import Assigned, assign_query
+from bergsql.engine.execute.outcome import DONE, NOTHING, insert_outcome
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.hints import write_properties
 from bergsql.engine.plan.query import QueryPlan
@@ -19,10 +19,8 @@ from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
-from bergsql.engine.sql.type_names import flink_name
-from bergsql.engine.sql.types import DataType
 from bergsql.engine.table.append import Append
-from bergsql.engine.table.commit import Committed, commit_snapshot
+from bergsql.engine.table.commit import commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
 from bergsql.engine.table.producer import Producer
 from bergsql.engine.table.writer import Written, write_rows
@@ -62,11 +60,11 @@ def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     written = write(session, assigned, table, name, hinted)
     producer = _producer(session, statement, assigned, written)
     if producer is None:
-        return ["No rows: nothing was committed."]
+        return [NOTHING]
     if target.summary:
         producer = replace(producer, properties={**producer.properties, **target.summary})
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage(), to=target.to)
-    return outcome(written, committed, target.place)
+    return [insert_outcome(written, committed, target.place)]
 
 
 def is_declared(table: LoadedTable) -> bool:
@@ -99,9 +97,6 @@ def _target(session: Session, statement: st.Insert) -> tuple[Target, Mapping[str
     return target, hinted
 
 
-DONE = "Complete execution of the SQL update statement."
-
-
 def write(
     session: Session,
     assigned: Assigned,
@@ -124,27 +119,10 @@ def write(
             properties=properties,
         )
     except duckdb.Error as error:
-        raise _with_column(query_failed(session.duck, error, assigned.plan), assigned.narrowed) from error
+        raise with_column(query_failed(session.duck, error, assigned.plan), assigned.narrowed) from error
     except BergError as error:
         query = assigned.plan.query
         raise named(error, assigned.plan.scans).at(query.span if query is not None else None) from None
-
-
-def _with_column(error: BergError, narrowed: Sequence[tuple[str, DataType]]) -> BergError:
-    """An error of a value that does not fit into a type, with the name of the column that has the type, if one has."""
-    found = re.fullmatch(r"(The value .+ does not fit into) (.+)\.", error.message)
-    if found is None:
-        return error
-    columns = [f"'{name}'" for name, type_ in narrowed if _holds(type_, found[2])]
-    if not columns:
-        return error
-    message = f"{found[1]} {found[2]} in column {' or '.join(columns)}."
-    return BergError(error.code, message, span=error.span, hint=error.hint)
-
-
-def _holds(type_: DataType, name: str) -> bool:
-    """Whether the type, or a part of it, is called so."""
-    return flink_name(type_) == name or any(_holds(c.type, name) for c in type_.children)
 
 
 def _producer(session: Session, statement: st.Insert, assigned: Assigned, written: Written) -> Producer | None:
@@ -161,24 +139,6 @@ def _producer(session: Session, statement: st.Insert, assigned: Assigned, writte
     if not written.files:
         return None
     return OverwritePartitions(written.files)
-
-
-def outcome(written: Written, committed: Committed, place: str = "") -> list[str]:
-    """What a commit did, in one line; ``place``: where its snapshot is, if not on the main branch."""
-    summary = committed.snapshot.summary
-    rows, files = written.rows, len(written.files)
-    parts = [f"{_count(rows, 'row')} written in {_count(files, 'file')}"]
-    removed = summary.get("deleted-data-files")
-    if removed:
-        parts.append(f"{_count(summary.get('deleted-records', '0'), 'row')} removed with {_count(removed, 'file')}")
-    partitions = summary.get("changed-partition-count")
-    if partitions and committed.table.metadata.spec.fields:
-        parts.append(f"{_count(partitions, 'partition')} changed")
-    return [", ".join(parts) + f"; snapshot {committed.snapshot.snapshot_id}{place}."]
-
-
-def _count(number: int | str, what: str) -> str:
-    return f"{number} {what if str(number) == '1' else what + 's'}"
 
 
 def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str]:

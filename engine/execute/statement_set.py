@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError
-from bergsql.engine.execute.insert import DONE, Prepared, is_declared, prepare, run_prepared
+from bergsql.engine.execute.insert import Prepared, is_declared, prepare, run_prepared
+from bergsql.engine.execute.outcome import DONE
 from bergsql.engine.result import Result, ResultKind, ok
 from bergsql.engine.sql import statements as st
 

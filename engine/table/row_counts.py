@@ -39,7 +39,11 @@ class RowCount:
 
     def prepare(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
         """Find it. Raises NOT_FOUND or CORRUPT naming a delete file."""
-        cursor.execute(f"SET VARIABLE {name} = CAST(? AS BIGINT)", [self.known - self._deleted(cursor, name)])
+        cursor.execute(f"SET VARIABLE {name} = CAST(? AS BIGINT)", [self.found(cursor, name)])
+
+    def found(self, cursor: duckdb.DuckDBPyConnection, name: str) -> int:
+        """The number itself; what is read for it is called ``name``."""
+        return self.known - self._deleted(cursor, name)
 
     def _deleted(self, cursor: duckdb.DuckDBPyConnection, name: str) -> int:
         keys = [deletes_key(t) for t in self.tasks]

@@ -51,10 +51,14 @@ class RowDelta(Producer):
     removed_deletes: Sequence[DataFile] = ()
     read: Predicate = field(default_factory=AlwaysTrue, kw_only=True)
     isolation: Isolation = field(default=Isolation.SERIALIZABLE, kw_only=True)
+    empty: Operation = field(default=Operation.OVERWRITE, kw_only=True)
+    """What the snapshot says where nothing changes."""
 
     @property
     def operation(self) -> Operation:
         """As Java's OverwriteFiles and RowDelta say it."""
+        if not (self.files or self.deletes or self.removed or self.removed_deletes):
+            return self.empty
         if self.files and not self.deletes and not self.removed and not self.removed_deletes:
             return Operation.APPEND
         if not self.files and (self.deletes or self.removed):

@@ -31,8 +31,6 @@ FORMS = {
     "CALL c.system.rewrite_data_files(table => 't', options => map('a', 'b'), snapshot_ids => array(1))": "CALL",
     "COMPILE PLAN '/p' FOR INSERT INTO t SELECT 1": "COMPILE PLAN",
     "CREATE INDEX i ON t (id)": "CREATE INDEX",
-    "DELETE FROM t AS a WHERE a.id IN (SELECT 1)": "DELETE",
-    "DELETE FROM t": "DELETE",
     "DESCRIBE JOB '228d70913eab60dda85c5e7f78b5782c'": "DESCRIBE JOB",
     "EXECUTE PLAN '/p'": "EXECUTE PLAN",
     "GRANT ALL ON x TO y": "GRANT",
@@ -50,7 +48,6 @@ FORMS = {
     "START TRANSACTION": "transaction",
     "STOP JOB '228d70913eab60dda85c5e7f78b5782c' WITH SAVEPOINT": "STOP JOB",
     "TRUNCATE TABLE t": "TRUNCATE TABLE",
-    "UPDATE t AS a SET b = 1, c.d = CASE WHEN x THEN 1 END WHERE id > 3": "UPDATE",
 }
 
 

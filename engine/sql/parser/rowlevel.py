@@ -116,8 +116,7 @@ def update(cursor: Cursor) -> Update:
     if cursor.at("FROM"):
         hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN UPDATE SET …, or SET column = (SELECT …)."
         raise cursor.error("UPDATE reads no other tables in a FROM.", cursor.token.span, hint)
-    Update(target, assigned, alias, _where(cursor, (",",)), hints)
-    raise cursor.refused("UPDATE", 0)
+    return Update(target, assigned, alias, _where(cursor, (",",)), hints)
 
 
 def delete(cursor: Cursor) -> Delete:
@@ -127,8 +126,7 @@ def delete(cursor: Cursor) -> Delete:
     if cursor.at("USING"):
         hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN DELETE, or WHERE … IN (SELECT …)."
         raise cursor.error("DELETE reads no other tables in a USING.", cursor.token.span, hint)
-    Delete(target, alias, _where(cursor, () if alias else ("AS",)), hints)
-    raise cursor.refused("DELETE FROM", 0)
+    return Delete(target, alias, _where(cursor, () if alias else ("AS",)), hints)
 
 
 def upsert(cursor: Cursor) -> NoReturn:

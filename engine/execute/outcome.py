@@ -1,0 +1,56 @@
+"""What a statement that changes rows tells of what it did, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bergsql.engine.table.commit import Committed
+    from bergsql.engine.table.row_rewrite import ChangedFiles
+    from bergsql.engine.table.writer import Written
+
+DONE = "Complete execution of the SQL update statement."
+NOTHING = "No rows: nothing was committed."
+
+_VERBS = {"update": "updated", "delete": "deleted", "insert": "inserted"}
+
+
+def insert_outcome(written: Written, committed: Committed, place: str = "") -> str:
+    """What an INSERT did; ``place``: where its snapshot is, if not on the main branch."""
+    summary = committed.snapshot.summary
+    parts = [f"{counted(written.rows, 'row')} written in {counted(len(written.files), 'file')}"]
+    removed = summary.get("deleted-data-files")
+    if removed:
+        parts.append(f"{counted(summary.get('deleted-records', '0'), 'row')} removed with {counted(removed, 'file')}")
+    partitions = summary.get("changed-partition-count")
+    if partitions and committed.table.metadata.spec.fields:
+        parts.append(f"{counted(partitions, 'partition')} changed")
+    return ", ".join(parts) + _snapshot(committed, place)
+
+
+def change_outcome(
+    rows: Mapping[str, int], whole: str, files: ChangedFiles, committed: Committed, place: str = ""
+) -> str:
+    """What a DELETE, UPDATE or MERGE did: ``rows`` by ``update``, ``delete`` and ``insert``, those that the statement
+    may have changed. ``whole`` is told of rows that are not counted."""
+    told = [f"{counted(number, 'row')} {_VERBS[kind]}" for kind, number in rows.items()]
+    if whole:
+        told = [*(t for t in told if not t.startswith("0 ")), whole]
+    lists = (
+        (files.added, "data file", "added"),
+        (files.removed, "data file", "removed"),
+        (files.deletes, "delete file", "added"),
+        (files.removed_deletes, "delete file", "removed"),
+    )
+    changed = [f"{counted(len(which), what)} {verb}" for which, what, verb in lists if which]
+    return "; ".join(filter(None, (", ".join(told), ", ".join(changed)))) + _snapshot(committed, place)
+
+
+def _snapshot(committed: Committed, place: str) -> str:
+    return f"; snapshot {committed.snapshot.snapshot_id}{place}."
+
+
+def counted(number: int | str, what: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number} {what if str(number) == '1' else what + 's'}"
