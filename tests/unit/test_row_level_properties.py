@@ -15,9 +15,8 @@ import pytest
 
 from bergsql.engine.session import Session
 from tests.support.statements.player import Player, open_session, play_all
-from tests.support.statements.story import MAKERS, SETUPS, Setup, story
+from tests.support.statements.story import ALL_SETUPS, MAKERS, story
 
-ALL_SETUPS = (Setup(1), *SETUPS)
 FEW, MANY = 6, 120
 KINDS = tuple(kind for kind in MAKERS if kind not in ("delete", "update", "merge"))
 

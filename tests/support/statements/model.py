@@ -46,9 +46,16 @@ class Part:
         return (mmh3.hash(data) & 0x7FFFFFFF) % self.number
 
 
+IDENTITY, CHANGED = "#identity", "#changed"
+"""Beside its columns a row holds a number of its own, which an UPDATE keeps, and the last statement that wrote it."""
+
+
 @dataclass
 class ModelTable:
-    """``used`` columns were partitioned or sorted by; ``mixed``: rows may lie in files of different specs."""
+    """``used`` columns were partitioned or sorted by; ``mixed``: rows may lie in files of different specs.
+
+    ``statements`` counts what was applied, ``identities`` the rows that there ever were.
+    """
 
     columns: dict[str, Kind]
     required: frozenset[str] = frozenset()
@@ -56,10 +63,16 @@ class ModelTable:
     rows: list[Row] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     mixed: bool = False
+    statements: int = 0
+    identities: int = 0
 
     def encoded(self) -> list[list[Any]]:
         """The rows as engines' JSON gives them."""
         return [[encoded(kind, row[name]) for name, kind in self.columns.items()] for row in self.rows]
+
+    def lineage(self) -> list[tuple[int, int]]:
+        """Each row's own number, and the number of the statement that wrote it last."""
+        return [(row[IDENTITY], row[CHANGED]) for row in self.rows]
 
     def env(self, alias: str, row: Row) -> Env:
         return Env({alias: row}, self.rows)
@@ -69,6 +82,10 @@ class ModelTable:
         for name in self.required:
             if any(row[name] is None for row in rows):
                 raise Refused(f"{name} is NOT NULL")
+        for row in rows:
+            if IDENTITY not in row:
+                self.identities += 1
+                row |= {IDENTITY: self.identities, CHANGED: self.statements}
         self.rows = rows
         self.mixed = self.mixed and bool(rows)
 
@@ -117,6 +134,12 @@ def assigned(columns: Mapping[str, Kind], row: Row, assignments: Assignments, en
     }
 
 
+def _updated(table: ModelTable, row: Row, assignments: Assignments, env: Env) -> Row:
+    """As :func:`assigned`, the same row to those who follow it."""
+    new = assigned(table.columns, row, assignments, env)
+    return {**new, IDENTITY: row[IDENTITY], CHANGED: table.statements}
+
+
 def _assigned(kind: Kind, value: Any, assignments: Assignments, env: Env) -> Any:
     if not assignments:
         return value
@@ -158,7 +181,7 @@ def update(table: ModelTable, alias: str, assignments: Assignments, where: Expr 
     for row in table.rows:
         env = table.env(alias, row)
         taken = where is None or where.value(env)
-        out.append(assigned(table.columns, row, assignments, env) if taken else row)
+        out.append(_updated(table, row, assignments, env) if taken else row)
     table.replace_rows(out)
 
 
@@ -204,7 +227,7 @@ def merge(table: ModelTable, source: Sequence[Row], on: Expr, clauses: Sequence[
         if changing is None:
             out.append(row)
         elif changing.assignments is not None:
-            out.append(assigned(table.columns, row, changing.assignments, env))
+            out.append(_updated(table, row, changing.assignments, env))
     nothing: Row = dict.fromkeys(table.columns)
     for number, s in enumerate(source):
         env = Env({"t": None, "s": s}, table.rows)

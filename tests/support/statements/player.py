@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +44,11 @@ class Failed(Exception):
 
 @dataclass
 class Player:
-    """``script`` is what was run, ``past`` the rows of each snapshot."""
+    """``script`` is what was run, ``past`` the rows of each snapshot.
+
+    Of a table of version 3, ``row_ids`` are its rows' by the model's numbers of them, ``sequences`` the sequence numbers
+    that statements were committed with.
+    """
 
     session: Session
     table: str
@@ -51,6 +56,8 @@ class Player:
     seed: object
     script: list[str] = field(default_factory=list)
     past: dict[int, list[list[Any]]] = field(default_factory=dict)
+    row_ids: dict[int, int] = field(default_factory=dict)
+    sequences: dict[int, int] = field(default_factory=dict)
     loaded: LoadedTable | None = None
 
     def ask(self, sql: str) -> list[list[Any]]:
@@ -98,6 +105,30 @@ class Player:
         snapshot = self.loaded.metadata.current_snapshot()
         if snapshot is not None and snapshot.snapshot_id not in self.past:
             self.past[snapshot.snapshot_id] = step.rows
+            self.sequences[step.number] = snapshot.sequence_number
+        if self.setup.version == 3:
+            self.check_lineage(step)
+
+    def check_lineage(self, step: Step) -> None:
+        """Rows that stay keep their ids, changed or not; new ones have ids that no row had."""
+        told = self.ask(f"SELECT *, _row_id, _last_updated_sequence_number FROM {self.table}")
+        there = Counter((json.dumps(row, sort_keys=True), row_id, update) for *row, row_id, update in told)
+        new: list[tuple[str, int, int]] = []
+        for row, (identity, changed) in zip(step.rows, step.lineage, strict=True):
+            text, update = json.dumps(row, sort_keys=True), self.sequences[changed]
+            if identity not in self.row_ids:
+                new.append((text, identity, update))
+            elif (found := (text, self.row_ids[identity], update)) in there:
+                there -= Counter([found])
+            else:
+                raise self.failed(f"lineage: no row {found}\n  among {sorted(there)}")
+        had = set(self.row_ids.values())
+        left = sorted(there.elements())
+        for (text, identity, update), (mine, row_id, mine_update) in zip(sorted(new), left, strict=True):
+            if (text, update) != (mine, mine_update) or row_id in had:
+                raise self.failed(f"lineage: {(mine, row_id, mine_update)} for a new row {(text, update)}")
+            had.add(row_id)
+            self.row_ids[identity] = row_id
 
     def load(self) -> LoadedTable:
         catalog, database, name = self.table.split(".")

@@ -59,18 +59,20 @@ SETUPS = (
     Setup(3),
     Setup(3, "merge-on-read"),
 )
+ALL_SETUPS = (Setup(1), *SETUPS)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A statement, and the table behind it: rows as JSON has them. ``refused``: why the statement must fail;
+    """A statement, and the table behind it: rows as JSON has them, and what is known of each. ``refused``: why the statement must fail;
     ``doubt``: why the real Spark may do otherwise."""
 
     statement: Statement
     refused: str | None
     doubt: str
-    columns: tuple[str, ...]
+    number: int
     rows: list[list[Any]]
+    lineage: list[tuple[int, int]]
 
 
 def story(seed: int, length: int = 12, kinds: Sequence[str] = tuple(MAKERS), changes: int = 0) -> list[Step]:
@@ -100,13 +102,14 @@ def _made(table: ModelTable, kinds: Sequence[str], random: Random) -> Statement 
 def _step(table: ModelTable, statement: Statement) -> Step:
     before = copy.copy(table)
     before.columns = dict(table.columns)
+    table.statements += 1
     refused, doubt = None, statement.doubt(table)
     try:
         statement.apply(table)
     except Refused as error:
         refused = str(error)
-        vars(table).update(vars(before))
-    return Step(statement, refused, doubt, tuple(table.columns), table.encoded())
+        vars(table).update(vars(before), statements=table.statements)
+    return Step(statement, refused, doubt, table.statements, table.encoded(), table.lineage())
 
 
 def random_table(random: Random) -> tuple[ModelTable, Statement]:
