@@ -218,15 +218,18 @@ class _ParquetWriter:
         )
         told = {**_TOLD, "iceberg.schema": json.dumps(Schema(0, _FIELDS).to_json())}
         self._schema, self._row_group = schema, row_group
+        self._open: list[pa.RecordBatch] = []
+        """The row group that is not written yet."""
         self._file = pa.OSFile(path, "wb")
         self._writer: Any = pq.ParquetWriter(
             self._file,
-            schema.with_metadata(told),
+            schema,
             compression={"lz4_raw": "lz4", "uncompressed": "none"}.get(settings.codec, settings.codec),
             compression_level=settings.level,
             use_dictionary=[FILE_PATH.name],
             store_schema=False,
         )
+        self._writer.add_key_value_metadata(told)
 
     @property
     def size(self) -> int:
@@ -234,13 +237,22 @@ class _ParquetWriter:
         return int(self._file.tell())
 
     def write(self, batch: pa.RecordBatch) -> None:
+        self._open.append(batch)
+        if sum(b.num_rows for b in self._open) >= self._row_group:
+            self._flush()
+
+    def _flush(self) -> None:
         import pyarrow as pa
 
-        batch = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
-        self._writer.write_batch(batch, row_group_size=self._row_group)
+        columns = zip(*(b.columns for b in self._open), strict=True)
+        rows = pa.Table.from_arrays([pa.chunked_array(c) for c in columns], schema=self._schema)
+        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._open = []
 
     def close(self) -> None:
         """Finish the file."""
+        if self._open:
+            self._flush()
         self._writer.close()
         self._file.close()
 
