@@ -61,7 +61,7 @@ def case(request: pytest.FixtureRequest, tables: Tables) -> tuple[int, Changer]:
 def test_rows_go_change_and_come(case: tuple[int, Changer], file_format: str, tables: Tables) -> None:
     version, changer = case
     filled(tables, version, properties={"write.format.default": file_format})
-    model = {i: f"n{i}" for i in range(30)}
+    model: dict[int, str | None] = {i: f"n{i}" for i in range(30)}
     for where, updated, inserted in (
         (lambda i: i % 4 == 1, False, 0),
         (lambda i: i % 5 == 2, True, 1),
@@ -79,7 +79,7 @@ def test_rows_go_change_and_come(case: tuple[int, Changer], file_format: str, ta
         )
         for i in taken:
             if updated:
-                model[i] = model[i] and model[i] + "!"
+                model[i] = None if (name := model[i]) is None else f"{name}!"
             else:
                 del model[i]
         if inserted:
@@ -180,7 +180,7 @@ def test_whole_files_go_beside_the_rows(case: tuple[int, Changer], tables: Table
 
 def _holds(changer: Changer, file: DataFile, number: int) -> bool:
     path = changer.tables.storage.local_path(file.path)
-    return bool(duckdb.sql(f"SELECT count(*) FROM read_parquet('{path}') WHERE id = {number}").fetchall()[0][0])
+    return number in pq.read_table(path, columns=["id"])["id"].to_pylist()
 
 
 def test_nothing_to_do_writes_nothing(case: tuple[int, Changer], tables: Tables) -> None:
@@ -239,7 +239,7 @@ def test_rows_are_written_with_the_schema_that_is_to_come(case: tuple[int, Chang
     delta = RowDelta(files.added, files.deletes, files.removed, files.removed_deletes)
     tables.catalog.commit(table, [AddSchema(schema), SetCurrentSchema()])
     tables.commit(tables.load(), delta)
-    expected = [(i, f"n{i}", None) for i in range(30)]
+    expected: list[tuple[object, ...]] = [(i, f"n{i}", None) for i in range(30)]
     expected[5] = (5, "n5!", 50)
     assert changer.read() == expected
 
@@ -253,9 +253,7 @@ def test_sort_order_and_target_size(tables: Tables) -> None:
     files = Changer(tables, COW).change("id % 10 = 0", {"name": "'x' || name"})
     assert len(files.added) > 3
     for f in files.added:
-        ids = [
-            r[0] for r in duckdb.sql(f"SELECT id FROM read_parquet('{tables.storage.local_path(f.path)}')").fetchall()
-        ]
+        ids = pq.read_table(tables.storage.local_path(f.path), columns=["id"])["id"].to_pylist()
         assert ids == sorted(ids, reverse=True)
         assert f.sort_order_id == 1
     assert len(Changer(tables, COW).read()) == 20000
@@ -438,7 +436,7 @@ def _interrupted_at(step: int, tables: Tables, storage: Any) -> Iterator[None]:
 
             return called
 
-    tables.storage = Interrupted()  # type: ignore[assignment]
+    tables.storage = Interrupted()
     yield
     tables.storage = storage
     yield
