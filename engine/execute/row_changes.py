@@ -10,6 +10,7 @@ from bergsql.engine.duck import duckdb
 from bergsql.engine.execute.destination import Target, destination
 from bergsql.engine.execute.failures import named, query_failed, with_column
 from bergsql.engine.execute.outcome import DONE, NOTHING, change_outcome, counted
+from bergsql.engine.execute.run_again import run_again
 from bergsql.engine.plan.hints import write_properties
 from bergsql.engine.plan.query import QueryPlan
 from bergsql.engine.plan.relations import IcebergRelation, is_branch
@@ -38,13 +39,19 @@ Plan = Callable[[IcebergRelation, SessionRelations], "ChangeQuery"]
 
 def run(session: Session, name: Name, command: str, plan: Plan, hints: Sequence[Option] = ()) -> Result:
     """Carry out a DELETE, UPDATE or MERGE (``delete``, ``update``, ``merge``) of the table that ``name`` stands for."""
-    message = _once(session, name, command, plan, hints)
+    first = destination(session, name)
+    loaded = [first]
+
+    def once() -> str:
+        target = loaded.pop() if loaded else destination(session, name)
+        return _once(session, target, name, command, plan, hints)
+
+    message = run_again(session, first.name, once)
     return Result(ResultKind.DML, messages=(DONE, message))
 
 
-def _once(session: Session, name: Name, command: str, plan: Plan, hints: Sequence[Option]) -> str:
-    """Load, plan, write and commit; what was done, in one line."""
-    target = destination(session, name)
+def _once(session: Session, target: Target, name: Name, command: str, plan: Plan, hints: Sequence[Option]) -> str:
+    """Plan, write and commit; what was done, in one line."""
     table, catalog = target.table, target.name.catalog
     catalog.check_writable(table)
     hinted = write_properties(hints, table.metadata, SessionRelations(session))
@@ -108,13 +115,23 @@ def _written(
                 properties=hinted,
             )
     except duckdb.Error as error:
-        raise with_column(query_failed(session.duck, error, as_plan(query)), query.narrowed) from error
+        failed = with_column(query_failed(session.duck, error, as_plan(query)), query.narrowed)
+        raise _placed(failed, query) from error
     except BergError as error:
-        raise named(error, query.scans).at(query.written.span if query.written else None) from None
+        raise _placed(named(error, query.scans), query) from None
     counts: dict[str, int] = {}
     for clause, count in zip(query.clauses, changes.counts, strict=True):
         counts[clause.kind] = counts.get(clause.kind, 0) + count
     return counts, files
+
+
+def _placed(error: BergError, query: ChangeQuery) -> BergError:
+    """The error at the value of the column that it names, if it has no place of its own in the statement."""
+    whole = query.written.span if query.written else None
+    if error.span is None or error.span == whole:
+        places = [span for name, span in query.values.items() if f"'{name}'" in error.message]
+        error.span = places[0] if len(places) == 1 else whole
+    return error
 
 
 def as_plan(query: ChangeQuery) -> QueryPlan:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.types import NestedField, StructType
 from bergsql.engine.plan.expressions import bind
-from bergsql.engine.plan.resolve import unknown_name
+from bergsql.engine.plan.resolve import METADATA_COLUMNS, ROW_LINEAGE, unknown_name
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.plan.store_assignment import assign, can_assign
@@ -102,6 +102,9 @@ def _target_of(assignment: Assignment, source: Source, schema: Schema, flavour: 
         whole, place = ".".join(parts[: n + 1]), Span(spans[0].start, span.end)
         found = _named(fields, part, flavour)
         if not found:
+            if part.casefold() in METADATA_COLUMNS | ROW_LINEAGE:
+                message = f"'{part}' is a metadata column: it is only read."
+                raise BergError(ErrorCode.INVALID, message, span=span)
             if n:
                 raise unknown_name(whole, part, [f.name for f in fields], place, flavour)
             raise unknown_name(str(assignment), part, [f.name for f in fields], assignment.span, flavour)

@@ -48,11 +48,13 @@ def _planned(statement: Delete | Update, relation: IcebergRelation, planner: Pla
     scope = Scope(planner.flavour)
     target = bind_target(relation, statement.alias, scope, planner, statement.target.span)
     narrowed: Narrowed = ()
+    values: dict[str, Span] = {}
     behind = ["CAST(NULL AS BIGINT)"]
     if isinstance(statement, Update):
         context = Context(planner, scope, "SET", aggregates_allowed=False, windows_allowed=False)
         stored = assigned_columns(statement.assignments, target, context)
         behind, narrowed = [target.row_id, *stored.columns], stored.narrowed
+        values = {str(a): a.value_span for a in statement.assignments}
     where = _where(statement.where, scope, planner)
     clause = Clause("update", "UPDATE") if isinstance(statement, Update) else Clause("delete", "DELETE")
     if clause.kind == "delete":
@@ -60,7 +62,7 @@ def _planned(statement: Delete | Update, relation: IcebergRelation, planner: Pla
     items = [*place_columns(target), "CAST(0 AS INTEGER)", *behind]
     columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(items))
     sql = f"SELECT {columns} FROM {target.sql}" + (f" WHERE {where.sql}" if where is not None else "")
-    return change_query(sql, target, planner, (clause,))._replace(narrowed=narrowed)
+    return change_query(sql, target, planner, (clause,))._replace(narrowed=narrowed, values=values)
 
 
 def _where(where: Expression | None, scope: Scope, planner: Planner) -> Bound | None:

@@ -61,6 +61,8 @@ class ChangeQuery(NamedTuple):
     """Changes of the table's schema that are committed with the rows."""
     narrowed: tuple[tuple[str, DataType], ...] = ()
     """Columns that take values of another type, which may not fit, with their own types."""
+    values: Mapping[str, Span] = {}
+    """The places of the values of columns: of errors that name these."""
     written: Query | None = None
     """The statement's expressions as they were written: where an error of DuckDB's is looked for."""
 

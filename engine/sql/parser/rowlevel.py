@@ -134,10 +134,21 @@ def upsert(cursor: Cursor) -> NoReturn:
     raise UnsupportedForm("UPSERT INTO", cursor.token.span, "INSERT INTO t /*+ OPTIONS('upsert-enabled'='true') */ …")
 
 
+_VERSIONS = (
+    ("VERSION", "AS"),
+    ("TIMESTAMP", "AS"),
+    ("FOR", "SYSTEM_TIME"),
+    ("FOR", "SYSTEM_VERSION"),
+    ("FOR", "VERSION"),
+)
+
+
 def _target(cursor: Cursor, *following: str) -> tuple[Name, str | None, tuple[Option, ...]]:
     """The table that is changed, with its alias and the options of its hint, which may stand behind either."""
     target = cursor.name("the name of a table")
     hints = _hint(cursor)
+    if any(cursor.at(*words) for words in _VERSIONS):
+        raise cursor.error("A state of the table that was is only read: a statement changes it as it is now.")
     alias = None
     if cursor.accept("AS"):
         alias, _ = cursor.identifier("an alias")
