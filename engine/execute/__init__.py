@@ -59,6 +59,7 @@ HANDLERS: dict[str, str] = {
     "Insert": "insert.insert",
     "Delete": "chosen_rows.change",
     "Update": "chosen_rows.change",
+    "Truncate": "truncate.truncate",
     "StatementSet": "statement_set.run",
     "ShowModules": "modules.show",
     "LoadModule": "modules.load",

@@ -57,6 +57,10 @@ def explain(session: Session, statement: st.Explain) -> Result:
 
 def _lines(session: Session, inner: st.Statement, details: list[str]) -> list[str]:
     """What is told of one statement."""
+    if isinstance(inner, st.Truncate):
+        from bergsql.engine.execute.truncate import planned_truncate
+
+        return planned_truncate(session, inner)
     explained = _explained(session, inner)
     if "ANALYZE" in details and explained.sink is not None:
         raise BergError(

@@ -27,6 +27,7 @@ from bergsql.engine.table.writer import Written, write_rows
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.engine.session import Session
 
 
@@ -58,7 +59,7 @@ def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     if is_declared(table):
         table = _make_declared(session, statement)
     written = write(session, assigned, table, name, hinted)
-    producer = _producer(session, statement, assigned, written)
+    producer = _producer(session, statement, assigned, written, table.metadata.schema)
     if producer is None:
         return [NOTHING]
     if target.summary:
@@ -125,7 +126,9 @@ def write(
         raise named(error, assigned.plan.scans).at(query.span if query is not None else None) from None
 
 
-def _producer(session: Session, statement: st.Insert, assigned: Assigned, written: Written) -> Producer | None:
+def _producer(
+    session: Session, statement: st.Insert, assigned: Assigned, written: Written, schema: Schema
+) -> Producer | None:
     """The change that the commit makes; None when there is nothing to commit."""
     if not statement.overwrite:
         # Spark records an INSERT of no rows as a snapshot, Flink does not.
@@ -134,7 +137,8 @@ def _producer(session: Session, statement: st.Insert, assigned: Assigned, writte
     static = spark and session.setting("spark.sql.sources.partitionOverwriteMode") == "static"
     if static:
         if assigned.static:
-            return OverwriteWhere(written.files, values=assigned.static)
+            by_id = {f.field_id: assigned.static[f.name] for f in schema.fields if f.name in assigned.static}
+            return OverwriteWhere(written.files, values=by_id)
         return OverwriteAll(written.files)
     if not written.files:
         return None

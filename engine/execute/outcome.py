@@ -20,13 +20,27 @@ def insert_outcome(written: Written, committed: Committed, place: str = "") -> s
     """What an INSERT did; ``place``: where its snapshot is, if not on the main branch."""
     summary = committed.snapshot.summary
     parts = [f"{counted(written.rows, 'row')} written in {counted(len(written.files), 'file')}"]
-    removed = summary.get("deleted-data-files")
+    removed = _removed(committed)
     if removed:
-        parts.append(f"{counted(summary.get('deleted-records', '0'), 'row')} removed with {counted(removed, 'file')}")
+        parts.append(removed)
     partitions = summary.get("changed-partition-count")
     if partitions and committed.table.metadata.spec.fields:
         parts.append(f"{counted(partitions, 'partition')} changed")
     return ", ".join(parts) + _snapshot(committed, place)
+
+
+def truncate_outcome(committed: Committed, place: str = "") -> str:
+    """What TRUNCATE TABLE did."""
+    return (_removed(committed) or "The table was empty") + _snapshot(committed, place)
+
+
+def _removed(committed: Committed) -> str:
+    """The rows and files that a snapshot took away; empty where it took none."""
+    summary = committed.snapshot.summary
+    files = summary.get("deleted-data-files")
+    if not files:
+        return ""
+    return f"{counted(summary.get('deleted-records', '0'), 'row')} removed with {counted(files, 'file')}"
 
 
 def change_outcome(

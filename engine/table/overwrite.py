@@ -10,15 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import copysign
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import NestedField, UUIDType
 from bergsql.catalog.metadata.values import from_bytes, to_internal
 from bergsql.engine.table.binding import AllOf, AnyOf, Literal, Term, TermTest
-from bergsql.engine.table.datafile import DataFile, FieldSummary, FileContent, ManifestFile, PartitionKey, partition_key
+from bergsql.engine.table.datafile import (
+    DataFile,
+    FieldSummary,
+    FileContent,
+    ManifestFile,
+    PartitionKey,
+    partition_key,
+)
 from bergsql.engine.table.facets import Facet, possible
 from bergsql.engine.table.file_facets import column_facets
+from bergsql.engine.table.history import AGAIN
 from bergsql.engine.table.producer import Operation, Producer, Selection
 from bergsql.engine.table.pruning import PartitionFacets
 from bergsql.engine.table.validate import check_nothing_changed
@@ -51,6 +61,18 @@ class OverwriteAll(_Overwrite):
 
 
 @dataclass(frozen=True)
+class Truncate(Producer):
+    """TRUNCATE TABLE: all rows go, whoever added them until then."""
+
+    @property
+    def operation(self) -> Operation:
+        return Operation.DELETE
+
+    def selection(self, metadata: TableMetadata) -> Selection:  # noqa: ARG002
+        return Everything()
+
+
+@dataclass(frozen=True)
 class OverwritePartitions(_Overwrite):
     """The files take the place of the partitions that they are in; in an unpartitioned table, of all."""
 
@@ -71,10 +93,10 @@ class OverwritePartitions(_Overwrite):
 class OverwriteWhere(_Overwrite):
     """The files take the place of all rows in which some columns have given values: PARTITION (country = 'japan').
 
-    ``values`` are Python values of the columns, by the columns' names; None means NULL.
+    ``values`` are Python values of the columns, by the columns' field ids; None means NULL.
     """
 
-    values: Mapping[str, object] = field(default_factory=dict)
+    values: Mapping[int, object] = field(default_factory=dict)
 
     @property
     def operation(self) -> Operation:
@@ -82,10 +104,10 @@ class OverwriteWhere(_Overwrite):
 
     def selection(self, metadata: TableMetadata) -> Selection:
         wanted = []
-        for name, value in self.values.items():
-            column = metadata.schema.find(name)
+        for field_id, value in self.values.items():
+            column = metadata.schema.field(field_id)
             if column is None:
-                raise BergError(ErrorCode.CONFLICT, f"Column '{name}' was dropped or renamed meanwhile.")
+                raise BergError(ErrorCode.CONFLICT, "A column that PARTITION names was dropped meanwhile.", hint=AGAIN)
             wanted.append((column, to_internal(column.type, value)))
         return Where(tuple(wanted))
 
@@ -157,7 +179,11 @@ def _overlap(f: NestedField, a: FieldSummary, b: FieldSummary) -> bool:
 
 @dataclass(frozen=True)
 class Where(Selection):
-    """The files whose rows all have the given internal values in some columns."""
+    """The files whose rows all have the given internal values in some columns.
+
+    A file of which that is not certain is refused; it may be of a spec without these columns. Delete files are not:
+    one that reaches other rows too stays. -0.0 and 0.0 are two partitions, as in Spark.
+    """
 
     values: tuple[tuple[NestedField, object], ...]
     _facets: dict[tuple[int, int], PartitionFacets] = field(default_factory=dict, compare=False, repr=False)
@@ -172,21 +198,23 @@ class Where(Selection):
 
     def meets(self, file: DataFile, metadata: TableMetadata) -> bool:
         wanted = AllOf(tuple(having for having, _ in self._terms(metadata)))
-        return possible(wanted, self._known_of(file, metadata))
+        return possible(wanted, self._known_of(file, metadata)) and False not in self._signs(file, metadata)
 
     def takes(self, file: DataFile, metadata: TableMetadata) -> bool:
         if not self.meets(file, metadata):
             return False
         unwanted = AnyOf(tuple(other for _, others in self._terms(metadata) for other in others))
-        if not possible(unwanted, self._known_of(file, metadata)):
+        whole = not possible(unwanted, self._known_of(file, metadata))
+        if whole and None not in self._signs(file, metadata):
             return True
         if file.content != FileContent.DATA:
             return False  # it may be needed for other rows, and does no harm to new ones
         names = ", ".join(column.name for column, _ in self.values)
         raise BergError(
             ErrorCode.INVALID,
-            f"Cannot replace what PARTITION ({names}) names: the file {file.path} holds these rows and others.",
-            hint="The file was written before the table was partitioned so.",
+            f"Cannot replace what PARTITION ({names}) names: the file {file.path} "
+            f"{'may hold both 0.0 and -0.0' if whole else 'holds these rows and others'}.",
+            hint="The file was written before the table was partitioned so: DELETE these rows, then INSERT.",
         )
 
     def _known_of(self, file: DataFile, metadata: TableMetadata) -> Callable[[Term], Iterator[Facet]]:
@@ -198,6 +226,23 @@ class Where(Selection):
             yield from column_facets(file, term)
 
         return known
+
+    def _signs(self, file: DataFile, metadata: TableMetadata) -> list[bool | None]:
+        return [self._has_sign(file, column, value, metadata) for column, value in self.values]
+
+    def _has_sign(self, file: DataFile, column: NestedField, value: object, metadata: TableMetadata) -> bool | None:
+        """Whether zeros of the file in a column have the sign of ``value``, if that is one; None where nobody knows.
+
+        Only a partition value tells: the bounds of a column may have lost their sign.
+        """
+        if not isinstance(value, float) or value != 0:
+            return True
+        spec = metadata.spec_by_id(file.spec_id)
+        for part, found in zip(spec.fields if spec is not None else (), file.partition, strict=False):
+            named = part.source_id == column.field_id and part.transform.kind is TransformKind.IDENTITY
+            if named and isinstance(found, float) and found == 0:
+                return copysign(1, found) == copysign(1, value)
+        return None
 
     def _terms(self, metadata: TableMetadata) -> list[tuple[Term, tuple[Term, ...]]]:
         """For each column a test that the wanted rows pass, and tests of which all other rows pass one."""

@@ -36,7 +36,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "UPDATE": ("rowlevel", "update"),
     "DELETE": ("rowlevel", "delete"),
     "UPSERT": ("rowlevel", "upsert"),
-    "TRUNCATE": ("refused", "truncate"),
+    "TRUNCATE": ("truncate", "truncate"),
     "CALL": ("refused", "call"),
     "BEGIN": ("sets", "begin"),
     "EXECUTE": ("sets", "execute"),

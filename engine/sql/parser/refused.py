@@ -24,14 +24,6 @@ def _argument(cursor: Cursor) -> None:
     parse_expression(cursor)
 
 
-def truncate(cursor: Cursor) -> NoReturn:
-    """``TRUNCATE TABLE t``."""
-    start = cursor.token.start
-    cursor.expect("TRUNCATE", "TABLE")
-    cursor.name("the name of a table")
-    raise cursor.refused("TRUNCATE TABLE", start)
-
-
 def stop(cursor: Cursor) -> NoReturn:
     """``STOP JOB 'id' [WITH SAVEPOINT] [WITH DRAIN]``."""
     start = cursor.token.start

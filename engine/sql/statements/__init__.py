@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.tables import ShowTables as ShowTables
     from bergsql.engine.sql.statements.tables import Transform as Transform
     from bergsql.engine.sql.statements.tables import Watermark as Watermark
+    from bergsql.engine.sql.statements.truncate import Truncate as Truncate
     from bergsql.engine.sql.statements.unsupported import Unsupported as Unsupported
     from bergsql.engine.sql.statements.upkeep import AnalyzeTable as AnalyzeTable
     from bergsql.engine.sql.statements.upkeep import AnalyzeTables as AnalyzeTables
@@ -148,6 +149,7 @@ _FAMILIES = {
     "functions": "FunctionParameter CreateFunction AlterFunction DropFunction ShowFunctions DescribeFunction",
     "insert": "PartitionValue Insert StatementSet",
     "rowlevel": "Assignment Delete Update",
+    "truncate": "Truncate",
     "unsupported": "Unsupported",
     "views": "ViewColumn CreateView SetQuery AlterView DropView ShowViews ShowCreateView",
 }

@@ -1,0 +1,21 @@
+"""TRUNCATE TABLE."""
+
+from __future__ import annotations
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.sql.parser.cursor import Cursor
+from bergsql.engine.sql.statements.truncate import Truncate
+
+
+def truncate(cursor: Cursor) -> Truncate:
+    """``TRUNCATE TABLE t``; Spark's ``PARTITION (…)`` is refused, as Spark does for Iceberg tables."""
+    cursor.expect("TRUNCATE", "TABLE")
+    target = cursor.name("the name of a table")
+    if cursor.at("PARTITION"):
+        raise BergError(
+            ErrorCode.INVALID,
+            "TRUNCATE empties a whole table: partitions of an Iceberg table follow from its rows.",
+            span=cursor.token.span,
+            hint=f"DELETE FROM {target} WHERE … drops the files of whole partitions without reading them.",
+        )
+    return Truncate(target)
