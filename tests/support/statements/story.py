@@ -6,6 +6,8 @@ A seed's story is the same for every :class:`Setup`, which says how the table ke
 from __future__ import annotations
 
 import copy
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -103,13 +105,27 @@ def _step(table: ModelTable, statement: Statement) -> Step:
     before = copy.copy(table)
     before.columns = dict(table.columns)
     table.statements += 1
-    refused, doubt = None, statement.doubt(table)
+    refused, doubt = None, statement.doubt(table) or _nan_doubt(table, statement)
     try:
         statement.apply(table)
     except Refused as error:
         refused = str(error)
         vars(table).update(vars(before), statements=table.statements)
     return Step(statement, refused, doubt, table.statements, table.encoded(), table.lineage())
+
+
+def _nan_doubt(table: ModelTable, statement: Statement) -> str:
+    names = {name for name in table.columns if any(_holds_nan(row[name]) for row in table.rows)}
+    conditions = statement.text.partition("WHERE")[2] or statement.text
+    if names & set(re.findall(r"\w+", conditions)) and (">" in conditions or "NOT" in conditions):
+        return "Iceberg prunes files of NaNs, which Spark takes for above all numbers"
+    return ""
+
+
+def _holds_nan(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_nan, value.values()))
+    return isinstance(value, float) and math.isnan(value)
 
 
 def random_table(random: Random) -> tuple[ModelTable, Statement]:

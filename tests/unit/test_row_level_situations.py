@@ -1,0 +1,74 @@
+"""What random statements found, small: each over tables of all format versions, copy-on-write and merge-on-read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from bergsql.engine.session import Session
+from tests.support.statements.player import Player, open_session
+from tests.support.statements.story import ALL_SETUPS, Setup
+
+
+@dataclass(frozen=True)
+class Situation:
+    """``columns`` and what follows them in CREATE TABLE; ``@t`` is the table. ``rows``: what it holds at last."""
+
+    name: str
+    columns: str
+    by: str
+    statements: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+SITUATIONS = (
+    Situation(
+        "a partition of NULLs is not below all values",
+        "id INT, c INT",
+        "PARTITIONED BY (truncate(4, c))",
+        ("INSERT INTO @t VALUES (1, NULL), (2, 0), (3, 9)", "DELETE FROM @t WHERE c < 5"),
+        ((1, None), (3, 9)),
+    ),
+    Situation(
+        "a file of NULLs differs from no value",
+        "id INT, c DECIMAL(7, 2)",
+        "",
+        ("INSERT INTO @t VALUES (1, NULL)", "INSERT INTO @t VALUES (2, 1.5)", "DELETE FROM @t WHERE c <> 2.5"),
+        ((1, None),),
+    ),
+    Situation(
+        "NOT IN is NULL of a file of NULLs",
+        "id INT, c DECIMAL(7, 2)",
+        "",
+        ("INSERT INTO @t VALUES (1, NULL)", "INSERT INTO @t VALUES (2, 1.5)", "DELETE FROM @t WHERE c NOT IN (2.5)"),
+        ((1, None),),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with TemporaryDirectory() as folder:
+        session = open_session(Path(folder) / "home", Path(folder) / "warehouse")
+        session.execute("CREATE DATABASE both.s")
+        yield session
+        session.close()
+
+
+@pytest.mark.parametrize("setup", ALL_SETUPS, ids=str)
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: s.name)
+def test_situations(session: Session, situation: Situation, setup: Setup) -> None:
+    table = f"both.s.t{SITUATIONS.index(situation)}_{ALL_SETUPS.index(setup)}"
+    player = Player(session, table, setup, situation.name)
+    player.ask(
+        f"CREATE TABLE {table} ({situation.columns}) USING iceberg {situation.by} TBLPROPERTIES ({setup.properties})"
+    )
+    for statement in situation.statements:
+        player.script.append(statement.replace("@t", table))
+        player.ask(player.script[-1])
+    player.check("rows", player.rows(), [list(row) for row in situation.rows])
