@@ -12,7 +12,7 @@ CODE := $(SOURCES) tests benchmarks docs
 # What is tested is what is installed, whatever else the environment would import.
 unexport PYTHONPATH MYPYPATH
 
-.PHONY: help venv java spark lint types imports check test test-long rewrite docs bench format clean FORCE
+.PHONY: help venv java cc spark lint types imports check test test-long rewrite docs bench format clean FORCE
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,12 @@ java:
 	@command -v java > /dev/null || { apt-get update -qq \
 	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends openjdk-17-jre-headless > /dev/null; }
 
+cc:
+	@command -v cc > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; } \
+	  || { echo "The tests with faults below the files need a C compiler (Debian: gcc, libc6-dev)." >&2; exit 1; }
+	@command -v cc > /dev/null || { apt-get update -qq \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends gcc libc6-dev > /dev/null; }
+
 spark: java ## The real Spark with Iceberg for the interop tests, once, into ~/.cache/spark-oracle
 	@bash $(SHARED)/recipes/spark_oracle.sh --install-only > /dev/null
 
@@ -51,10 +57,10 @@ imports: venv ## Imports run shell, engine, catalog, and inside the engine downw
 
 check: lint types imports
 
-test: check spark ## All checks and tests with bounded seeds, interop with the real Spark included
+test: check spark cc ## All checks and tests with bounded seeds, interop with the real Spark included
 	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered
 
-test-long: check spark ## The same with all seeds
+test-long: check spark cc ## The same with all seeds
 	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS)
 
 rewrite: venv ## Write what is printed into FILES=tests/sql/x.test, to be read over
