@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,10 @@ class OrcWriter:
         from pyarrow import orc
 
         self._schema = pa.schema([_orc_field(f) for f in fields])
-        self._file = pa.OSFile(path, "wb")
+        self._file = open(path, "wb", buffering=0)  # noqa: SIM115, PTH123 - closed by close()
+        self._made = io.BytesIO()
         self._writer = orc.ORCWriter(
-            self._file,
+            _never_failing(self._made),
             compression=codec,
             compression_strategy=strategy,
             stripe_size=stripe_size,
@@ -57,7 +59,7 @@ class OrcWriter:
     @property
     def size(self) -> int:
         """Bytes written so far: whole stripes."""
-        return int(self._file.tell())
+        return self._file.tell()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows, of the types of arrow_types.py. UNSUPPORTED for what could not be read again."""
@@ -71,15 +73,40 @@ class OrcWriter:
             raise _out_of_range("Writing") from e
         columns = [nulls_below(_whole(c)) if pa.types.is_nested(c.type) else c for c in columns]
         self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Write what the writer made."""
+        with self._made.getbuffer() as made:
+            at = 0
+            while at < len(made):
+                at += self._file.write(made[at:])
+        self._made.seek(0)
+        self._made.truncate()
 
     def close(self) -> None:
         """Finish the file."""
         self._writer.close()
+        self._pass_on()
         self._file.close()
 
     def abandon(self) -> None:
         """Close the file, of which nothing is wanted any more."""
         self._file.close()
+
+
+def _never_failing(made: io.BytesIO) -> pa.PythonFile:
+    """The file that Arrow's writer writes to, which is memory.
+
+    Where a write fails or is interrupted, or the file is closed before it, that writer ends the whole process. So no
+    code of Python's is in it either.
+    """
+    from types import SimpleNamespace
+
+    import pyarrow as pa
+
+    nothing = dict  # to be called without arguments
+    return pa.PythonFile(SimpleNamespace(write=made.write, flush=nothing, close=nothing, closed=False), mode="w")
 
 
 def _whole(column: pa.Array) -> pa.Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from bergsql.catalog.storage.base import system_error
 from bergsql.engine.table.parquet_schema import CONVERTED, INT32, INT64, LOGICAL, MAGIC, SCHEMA, TYPE
 from bergsql.engine.table.thrift import CompactReader
 
@@ -23,7 +24,16 @@ class PlainIntegers:
         self._annotated = self._plain = b""
 
     def restore(self, path: str, size: int) -> int:
-        """Rewrite the footer of the local Parquet file ``path`` of ``size`` bytes, if it needs it; its new size."""
+        """Rewrite the footer of the local Parquet file ``path`` of ``size`` bytes, if it needs it; its new size.
+
+        :raises BergError: IO.
+        """
+        try:
+            return self._restore(path, size)
+        except OSError as e:
+            raise system_error("write", path, e.errno, os.strerror(e.errno) if e.errno else str(e)) from e
+
+    def _restore(self, path: str, size: int) -> int:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             length = int.from_bytes(os.pread(fd, 4, size - 8), "little")
