@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_MANIFESTS = 1_000_000
 """How many manifests a list may have: many times what any writer puts there."""
 
+_UNPACKED = 16
+"""About how many bytes a byte of a list stands for in memory."""
+
 _CONTENTS = frozenset((None, ManifestContent.DATA, ManifestContent.DELETES))
 _LIST_IDS = manifest_list_ids()
 _OLD_LIST_NAMES = {"added_data_files_count": 504, "existing_data_files_count": 505, "deleted_data_files_count": 506}
@@ -36,8 +39,7 @@ def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMeta
         return tuple(_lone_manifest(storage, path, snapshot) for path in snapshot.manifests or ())
     path = snapshot.manifest_list
     what = f"Manifest list {path} of snapshot {snapshot.snapshot_id}"
-    key = (path, "list", metadata.table_uuid)
-    cached = memory.get(key)
+    cached = memory.get(_key(path, metadata))
     if isinstance(cached, tuple):
         return cached
     container = avro.read_container(load(storage, path, what), what)
@@ -50,8 +52,17 @@ def read_manifest_list(storage: Storage, snapshot: Snapshot, metadata: TableMeta
         raise avro.corrupt(what, avro.reason(e)) from e
     if not found and snapshot.summary.get("total-data-files", "0") != "0":
         raise avro.corrupt(what, "it lists no manifest of a snapshot that has data files")
-    memory.put(key, found, 4 * columns.weight)
+    memory.put(_key(path, metadata), found, 4 * columns.weight)
     return found
+
+
+def remember_manifest_list(path: str, manifests: Sequence[ManifestFile], metadata: TableMetadata, size: int) -> None:
+    """Keep in memory the manifests, as listed, of a list that was just written to ``path``, of ``size`` bytes."""
+    memory.put(_key(path, metadata), tuple(manifests), _UNPACKED * size)
+
+
+def _key(path: str, metadata: TableMetadata) -> tuple[object, ...]:
+    return path, "list", metadata.table_uuid
 
 
 def _manifest_files(cutter: Cutter, columns: Columns) -> Iterator[ManifestFile]:

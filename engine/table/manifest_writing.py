@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -44,6 +47,19 @@ if TYPE_CHECKING:
 
 _V1_BLOCK_SIZE = 64 << 20
 """A field that v1 demands and nobody reads; Java's value."""
+
+_KEPT_MANIFESTS = 4096
+"""Of so many manifests is kept what a list says of them: about a megabyte."""
+
+_COUNT_NAMES = (
+    "added_files_count",
+    "existing_files_count",
+    "deleted_files_count",
+    "added_rows_count",
+    "existing_rows_count",
+    "deleted_rows_count",
+)
+_COUNTS = attrgetter(*_COUNT_NAMES)
 
 Encode = Callable[[bytearray, Any], None]
 
@@ -155,7 +171,7 @@ def encode_manifest_list(
     out = bytearray()
     count = 0
     for manifest in manifests:
-        _encode_manifest_file(out, manifest, format_version, snapshot_id)
+        out += _encoded_manifest_file(as_listed(manifest, format_version, snapshot_id), format_version)
         count += 1
     header = {
         "snapshot-id": str(snapshot_id),
@@ -169,15 +185,23 @@ def encode_manifest_list(
     return avro.write_container(manifest_list_schema(format_version), header, count, bytes(out))
 
 
-def _encode_manifest_file(out: bytearray, m: ManifestFile, version: int, snapshot_id: int) -> None:
-    counts = (
-        m.added_files_count,
-        m.existing_files_count,
-        m.deleted_files_count,
-        m.added_rows_count,
-        m.existing_rows_count,
-        m.deleted_rows_count,
-    )
+def as_listed(m: ManifestFile, version: int, snapshot_id: int) -> ManifestFile:
+    """What a reader of the list of snapshot ``snapshot_id`` finds of a manifest."""
+    if m.added_snapshot_id is None:
+        m = replace(m, added_snapshot_id=snapshot_id)
+    if version < 3 and m.first_row_id is not None:
+        m = replace(m, first_row_id=None)
+    if version == 1 and (m.content or m.sequence_number or m.min_sequence_number):
+        m = replace(m, content=ManifestContent.DATA, sequence_number=0, min_sequence_number=0)
+    if version > 1 and None in (counts := _COUNTS(m)):
+        given: dict[str, Any] = {name: count or 0 for name, count in zip(_COUNT_NAMES, counts, strict=True)}
+        m = replace(m, **given)
+    return m
+
+
+@lru_cache(maxsize=_KEPT_MANIFESTS)  # a snapshot's list is the last one's with a manifest more
+def _encoded_manifest_file(m: ManifestFile, version: int) -> bytes:
+    out = bytearray()
     write_bytes(out, m.path.encode())
     write_long(out, m.length)
     write_long(out, m.spec_id)
@@ -185,8 +209,9 @@ def _encode_manifest_file(out: bytearray, m: ManifestFile, version: int, snapsho
         write_long(out, m.content)
         write_long(out, m.sequence_number)
         write_long(out, m.min_sequence_number)
-    write_long(out, snapshot_id if m.added_snapshot_id is None else m.added_snapshot_id)
-    for count in counts:
+    assert m.added_snapshot_id is not None
+    write_long(out, m.added_snapshot_id)
+    for count in _COUNTS(m):
         if version >= 2:
             write_long(out, count or 0)
         else:
@@ -195,6 +220,7 @@ def _encode_manifest_file(out: bytearray, m: ManifestFile, version: int, snapsho
     _optional(out, m.key_metadata, write_bytes)
     if version >= 3:
         _optional(out, m.first_row_id, write_long)
+    return bytes(out)
 
 
 def _encode_summaries(out: bytearray, summaries: Sequence[FieldSummary]) -> None:

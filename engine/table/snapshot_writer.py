@@ -14,9 +14,9 @@ from bergsql.catalog.metadata.snapshots import Snapshot
 from bergsql.engine.table.datafile import DataFile, ManifestContent, ManifestFile
 from bergsql.engine.table.durable import directories_of, make_durable
 from bergsql.engine.table.manifest_changes import ManifestWriter, at_sequence_number, merge
-from bergsql.engine.table.manifest_lists import read_manifest_list
+from bergsql.engine.table.manifest_lists import read_manifest_list, remember_manifest_list
 from bergsql.engine.table.manifest_sifting import take_away
-from bergsql.engine.table.manifest_writing import encode_manifest_list
+from bergsql.engine.table.manifest_writing import as_listed, encode_manifest_list
 from bergsql.engine.table.properties import CommitProperties, data_location
 from bergsql.engine.table.summary import Tally
 
@@ -58,9 +58,10 @@ class SnapshotWriter:
             manifests, added_rows = _with_row_ids(manifests, first_row_id)
         parent_id = None if parent is None else parent.snapshot_id
         self._listed = {m.path for m in manifests}
-        path = self._write_list(
-            encode_manifest_list(manifests, self.snapshot_id, parent_id, sequence_number, version, first_row_id)
-        )
+        manifests = [as_listed(m, version, self.snapshot_id) for m in manifests]
+        encoded = encode_manifest_list(manifests, self.snapshot_id, parent_id, sequence_number, version, first_row_id)
+        path = self._write_list(encoded)
+        remember_manifest_list(path, manifests, metadata, len(encoded))
         self._make_durable(metadata)
         return Snapshot(
             snapshot_id=self.snapshot_id,

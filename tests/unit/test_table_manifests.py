@@ -47,7 +47,8 @@ from bergsql.engine.table import avro
 from bergsql.engine.table.avro_nodes import BoundsMap, CountsMap
 from bergsql.engine.table.datafile import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from bergsql.engine.table.manifest_lists import read_manifest_list
-from bergsql.engine.table.manifest_writing import describe_manifest, encode_manifest, encode_manifest_list
+from bergsql.engine.table.manifest_memory import memory
+from bergsql.engine.table.manifest_writing import as_listed, describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.manifests import ManifestColumns, read_columns, read_manifest
 from tests.support.shared import shared
 
@@ -210,6 +211,24 @@ def test_what_is_written_is_read_back(version: int, tmp_path: Path) -> None:
         {"name": "名", "transform": "identity", "source-id": 2, "field-id": 1000}
     ]
     assert json.loads(meta["schema"])["fields"][1]["name"] == "名"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_what_is_remembered_of_a_list_is_what_is_read(version: int, tmp_path: Path) -> None:
+    entries = [ManifestEntry(EntryStatus.ADDED, a_file(partition=(value,))) for value in ("x", None)]
+    of_spec = describe_manifest("/m", b"123", entries, SPEC, SCHEMA, snapshot_id=5, sequence_number=4, content=1)
+    written = [
+        of_spec,
+        replace(of_spec, added_snapshot_id=None, first_row_id=8, added_rows_count=None, deleted_rows_count=None),
+        replace(of_spec, partitions=None, key_metadata=b"k"),
+        replace(of_spec, partitions=(), content=0, existing_files_count=None),
+    ]
+    listed = [as_listed(m, version, 6) for m in written]
+    path = tmp_path / "list.avro"
+    for manifests in (written, listed):
+        path.write_bytes(encode_manifest_list(manifests, 6, None, 9, version))
+        memory.clear()
+        assert list(read_manifest_list(STORAGE, Snapshot(6, None, 9, 1, str(path), {}), table(SPEC))) == listed
 
 
 def test_row_ids_are_inherited_in_order(tmp_path: Path) -> None:
