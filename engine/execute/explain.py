@@ -28,6 +28,8 @@ class _Explained(NamedTuple):
 
     plan: QueryPlan
     sink: str | None = None
+    told: tuple[str, ...] = ()
+    """Lines that tell more of that."""
 
 
 def explain(session: Session, statement: st.Explain) -> Result:
@@ -86,6 +88,12 @@ def _explained(session: Session, inner: st.Statement) -> _Explained:
 
         plan, sink = planned_insert(session, inner)
         return _Explained(plan, sink)
+    if isinstance(inner, st.Delete | st.Update):
+        from bergsql.engine.execute.chosen_rows import arguments
+        from bergsql.engine.execute.explain_changes import explained_changes
+
+        plan, sink, told = explained_changes(session, *arguments(inner))
+        return _Explained(plan, sink, tuple(told))
     if isinstance(inner, st.CreateTable) and inner.query is not None:
         plan = plan_query(inner.query, SessionRelations(session))
         return _Explained(plan, f"{inner.mode.capitalize()} {named_table(session, inner.name)}")
@@ -93,7 +101,7 @@ def _explained(session: Session, inner: st.Statement) -> _Explained:
         from bergsql.engine.execute.unsupported import refusal
 
         raise refusal(inner)
-    raise BergError(ErrorCode.INVALID, "EXPLAIN shows the plan of a query, an INSERT or a CREATE TABLE … AS.")
+    raise BergError(ErrorCode.INVALID, "EXPLAIN shows the plan of a query, or of a statement that writes rows.")
 
 
 def _plan_lines(explained: _Explained, details: list[str]) -> list[str]:
@@ -104,7 +112,7 @@ def _plan_lines(explained: _Explained, details: list[str]) -> list[str]:
     if "ESTIMATED_COST" in details or "COST" in details:
         added += cost_lines(explained.plan)
     lines[1:1] = added
-    return lines if explained.sink is None else [explained.sink, *("  " + line for line in lines)]
+    return lines if explained.sink is None else [explained.sink, *explained.told, *("  " + line for line in lines)]
 
 
 def _duckdb_lines(session: Session, plan: QueryPlan, *, analyze: bool) -> list[str]:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 DONE = "Complete execution of the SQL update statement."
 NOTHING = "No rows: nothing was committed."
 
-_VERBS = {"update": "updated", "delete": "deleted", "insert": "inserted"}
+KINDS = ("update", "delete", "insert")
+"""What may happen to rows, in the order in which it is told."""
+VERBS = {"update": "updated", "delete": "deleted", "insert": "inserted"}
 
 
 def insert_outcome(written: Written, committed: Committed, place: str = "") -> str:
@@ -48,7 +50,7 @@ def change_outcome(
 ) -> str:
     """What a DELETE, UPDATE or MERGE did: ``rows`` by ``update``, ``delete`` and ``insert``, those that the statement
     may have changed. ``whole`` is told of rows that are not counted."""
-    told = [f"{counted(number, 'row')} {_VERBS[kind]}" for kind, number in rows.items()]
+    told = [f"{counted(number, 'row')} {VERBS[kind]}" for kind, number in rows.items()]
     if whole:
         told = [*(t for t in told if not t.startswith("0 ")), whole]
     lists = (

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError
 from bergsql.engine.duck import duckdb
 from bergsql.engine.execute.destination import Target, destination
 from bergsql.engine.execute.failures import named, query_failed, with_column
-from bergsql.engine.execute.outcome import DONE, NOTHING, change_outcome, counted
+from bergsql.engine.execute.outcome import DONE, KINDS, NOTHING, change_outcome, counted
 from bergsql.engine.execute.run_again import run_again
 from bergsql.engine.plan.hints import write_properties
-from bergsql.engine.plan.query import QueryPlan
+from bergsql.engine.plan.query import PlannedColumn, QueryPlan
 from bergsql.engine.plan.relations import IcebergRelation, is_branch
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.sql.type_names import from_iceberg
+from bergsql.engine.sql.types import BIGINT, INT
 from bergsql.engine.table.commit import commit_snapshot
 from bergsql.engine.table.delete_index import is_equality
 from bergsql.engine.table.producer import Operation
@@ -54,11 +56,9 @@ def _once(session: Session, target: Target, name: Name, command: str, plan: Plan
     """Plan, write and commit; what was done, in one line."""
     table, catalog = target.table, target.name.catalog
     catalog.check_writable(table)
-    hinted = write_properties(hints, table.metadata, SessionRelations(session))
-    given = {**table.metadata.properties, **hinted}
-    properties = RowLevelProperties.of(given, command, table.metadata.format_version)
-    query = planned(session, target, name, plan)
-    counts, files = _written(session, query, target, properties, hinted)
+    planned = plan_changes(session, target, name, command, plan, hints)
+    query = planned.query
+    counts, files = _written(session, planned)
     if files.nothing and not query.updates and session.flavour is Flavour.FLINK:
         return NOTHING
     producer = RowDelta(
@@ -67,35 +67,47 @@ def _once(session: Session, target: Target, name: Name, command: str, plan: Plan
         removed=files.removed,
         removed_deletes=files.removed_deletes,
         read=query.read,
-        isolation=properties.isolation,
+        isolation=planned.properties.isolation,
         updates=query.updates,
         properties=target.summary,
         # Of what changes nothing, Spark keeps what it would have been.
         empty=Operation.OVERWRITE if query.target.scan.plan.tasks or command != "delete" else Operation.DELETE,
     )
     committed = commit_snapshot(catalog, table, producer, catalog.storage(), to=target.to)
-    dropped, uncounted = _rows_of(session, query.whole, target)
+    dropped, uncounted = rows_of(session, query.whole, target)
     counts["delete"] = counts.get("delete", 0) + dropped
-    shown = {kind: counts[kind] for kind in ("update", "delete", "insert") if counts.get(kind) or kind == command}
-    return change_outcome(shown, uncounted, files, committed, target.place)
+    shown = {kind: counts[kind] for kind in KINDS if counts.get(kind) or kind == command}
+    unread = f"all rows of {counted(uncounted, 'file')} deleted" if uncounted else ""
+    return change_outcome(shown, unread, files, committed, target.place)
 
 
-def planned(session: Session, target: Target, name: Name, plan: Plan) -> ChangeQuery:
-    """The change query of a statement. All that it reads of the target is in the state that is changed."""
+class Planned(NamedTuple):
+    """A statement that is ready to run."""
+
+    target: Target
+    hinted: Mapping[str, str]
+    """Table properties that a hint says for it."""
+    properties: RowLevelProperties
+    query: ChangeQuery
+
+
+def plan_changes(
+    session: Session, target: Target, name: Name, command: str, plan: Plan, hints: Sequence[Option]
+) -> Planned:
+    """Plan a statement. All that it reads of its target is in the state that is changed."""
     table = target.table
+    hinted = write_properties(hints, table.metadata, SessionRelations(session))
+    given = {**table.metadata.properties, **hinted}
+    properties = RowLevelProperties.of(given, command, table.metadata.format_version)
     reference = name.parts[-1] if target.point is not None and is_branch(name.parts[-1]) else None
     relation = IcebergRelation(target.name.parts, table, target.name.catalog.storage(), None, target.point, reference)
-    return plan(relation, SessionRelations(session, loaded={target.name.parts: table}))
+    query = plan(relation, SessionRelations(session, loaded={target.name.parts: table}))
+    return Planned(target, hinted, properties, query)
 
 
-def _written(
-    session: Session,
-    query: ChangeQuery,
-    target: Target,
-    properties: RowLevelProperties,
-    hinted: Mapping[str, str],
-) -> tuple[dict[str, int], ChangedFiles]:
+def _written(session: Session, planned: Planned) -> tuple[dict[str, int], ChangedFiles]:
     """Run a change query and write what it says; how many rows it changes, by kind, and the files."""
+    query = planned.query
     try:
         with collect_changes(
             session.duck,
@@ -108,21 +120,30 @@ def _written(
             files = write_changes(
                 changes,
                 whole=query.whole,
-                table=target.table,
+                table=planned.target.table,
                 schema=query.schema,
-                storage=target.name.catalog.storage(),
-                mode=properties.mode,
-                properties=hinted,
+                storage=planned.target.name.catalog.storage(),
+                mode=planned.properties.mode,
+                properties=planned.hinted,
             )
-    except duckdb.Error as error:
-        failed = with_column(query_failed(session.duck, error, as_plan(query)), query.narrowed)
-        raise _placed(failed, query) from error
-    except BergError as error:
-        raise _placed(named(error, query.scans), query) from None
-    counts: dict[str, int] = {}
-    for clause, count in zip(query.clauses, changes.counts, strict=True):
-        counts[clause.kind] = counts.get(clause.kind, 0) + count
-    return counts, files
+    except (duckdb.Error, BergError) as error:
+        raise failure(session, error, query) from error
+    return by_kind(query, changes.counts), files
+
+
+def by_kind(query: ChangeQuery, counts: Sequence[int]) -> dict[str, int]:
+    """The rows that clauses change, by what they do."""
+    found: dict[str, int] = {}
+    for clause, count in zip(query.clauses, counts, strict=True):
+        found[clause.kind] = found.get(clause.kind, 0) + count
+    return found
+
+
+def failure(session: Session, error: duckdb.Error | BergError, query: ChangeQuery) -> BergError:
+    """The error to tell when a change query, or the writing of its rows, failed."""
+    if isinstance(error, BergError):
+        return _placed(named(error, query.scans), query)
+    return _placed(with_column(query_failed(session.duck, error, as_plan(query)), query.narrowed), query)
 
 
 def _placed(error: BergError, query: ChangeQuery) -> BergError:
@@ -136,18 +157,20 @@ def _placed(error: BergError, query: ChangeQuery) -> BergError:
 
 def as_plan(query: ChangeQuery) -> QueryPlan:
     """The change query as errors and EXPLAIN look at plans."""
-    return QueryPlan(query.sql, (), query.scans, query.variables, query.written)
+    columns = [PlannedColumn(n, INT if n == "clause" else BIGINT) for n in ("file", "position", "clause", "row_id")]
+    if query.writes:
+        columns += [PlannedColumn(f.name, from_iceberg(f.type), not f.required) for f in query.schema.fields]
+    return QueryPlan(query.sql, tuple(columns), query.scans, query.variables, query.written)
 
 
-def _rows_of(session: Session, whole: Sequence[FileTask], target: Target) -> tuple[int, str]:
-    """How many rows there were in files that are dropped unread, and what is told of those that nobody counted."""
-    known = [t for t in whole if not any(map(is_equality, t.deletes))]
-    unknown = len(whole) - len(known)
+def rows_of(session: Session, files: Sequence[FileTask], target: Target) -> tuple[int, int]:
+    """How many rows there are in files, and of how many files it is not known without reading them."""
+    known = [t for t in files if not any(map(is_equality, t.deletes))]
     rows = row_count(target.name.catalog.storage(), target.table.metadata, known)
     if not isinstance(rows, int):
         cursor = session.duck.cursor()
         try:
-            rows = rows.found(cursor, "dropped")
+            rows = rows.found(cursor, "counted")
         finally:
             session.duck.done(cursor)
-    return rows, f"all rows of {counted(unknown, 'file')} deleted" if unknown else ""
+    return rows, len(files) - len(known)

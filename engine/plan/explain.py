@@ -75,7 +75,7 @@ def _scan_lines(planned: PlannedScan) -> list[str]:
     if planned.answers:
         less = f", less the rows of {files.delete_files} delete files" if files.delete_files else ""
         lines.append(f"    answered from metadata: {', '.join(planned.answers)}{less}")
-    else:
+    elif planned.columns:
         lines.append(f"    columns: {', '.join(planned.columns)}")
     if not isinstance(planned.predicate, AlwaysTrue):
         lines.append(f"    pushed down: {_cut(str(planned.predicate))}")

@@ -144,6 +144,7 @@ def plan_expression(expression: Expression, relations: Relations, to: DataType |
 
 
 def _planned(number: int, slot: Slot, *, prunes: bool) -> PlannedScan:
+    from bergsql.engine.table.metadata_columns import PLACE_COLUMNS
     from bergsql.engine.table.predicate import AlwaysTrue, all_of
     from bergsql.engine.table.scan import build_scan
 
@@ -170,7 +171,7 @@ def _planned(number: int, slot: Slot, *, prunes: bool) -> PlannedScan:
     )
     return PlannedScan(
         ".".join(relation.parts),
-        tuple(f.name for f in scan.fields),
+        tuple(f.name for f in scan.fields if f.name not in PLACE_COLUMNS),
         predicate,
         scan,
         _snapshot_id(relation),

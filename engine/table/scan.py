@@ -91,7 +91,13 @@ def _without(plan: FilePlan, whole: Sequence[FileTask]) -> FilePlan:
         return plan
     left = {id(t) for t in whole}
     tasks = tuple(t for t in plan.tasks if id(t) not in left)
-    return replace(plan, tasks=tasks, delete_files=len(distinct(t.deletes for t in tasks if t.deletes)))
+    return replace(
+        plan,
+        tasks=tasks,
+        files_kept=len(tasks),
+        bytes_kept=sum(t.data_file.file_size for t in tasks),
+        delete_files=len(distinct(t.deletes for t in tasks if t.deletes)),
+    )
 
 
 def scan_of_tasks(

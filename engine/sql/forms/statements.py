@@ -362,8 +362,9 @@ STATEMENTS: tuple[Form, ...] = (
     Form(
         "rows",
         "EXPLAIN",
-        "How a query or INSERT is run: the files that are kept, and the plan. ANALYZE runs the query.",
-        "EXPLAIN [PLAN FOR] {query | INSERT … | CREATE TABLE … AS query | STATEMENT SET BEGIN … END}\n"
+        "How a statement is run: the files kept, the rows that it would change, the plan. ANALYZE runs a query.",
+        "EXPLAIN [PLAN FOR] {query | INSERT … | DELETE … | UPDATE … | CREATE TABLE … AS query}\n"
+        "EXPLAIN [PLAN FOR] STATEMENT SET BEGIN … END\n"
         "EXPLAIN {ESTIMATED_COST | CHANGELOG_MODE | JSON_EXECUTION_PLAN | PLAN_ADVICE}, … query\n"
         "EXPLAIN {EXTENDED | FORMATTED | COST | ANALYZE} query",
         "EXPLAIN SELECT * FROM visits WHERE id = 1;\nEXPLAIN EXTENDED SELECT who FROM visits;",

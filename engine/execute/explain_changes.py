@@ -1,0 +1,92 @@
+"""EXPLAIN of DELETE, UPDATE and MERGE: what they would do to which files and rows. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.catalog.errors import BergError
+from bergsql.engine.duck import duckdb
+from bergsql.engine.execute.destination import destination
+from bergsql.engine.execute.outcome import KINDS, VERBS, counted
+from bergsql.engine.execute.row_changes import as_plan, by_kind, failure, plan_changes, rows_of
+from bergsql.engine.table.row_changes import collect_changes
+from bergsql.engine.table.row_level_properties import Mode
+
+if TYPE_CHECKING:
+    from bergsql.engine.execute.row_changes import Plan, Planned
+    from bergsql.engine.plan.query import QueryPlan
+    from bergsql.engine.session import Session
+    from bergsql.engine.sql.statements import Name, Option
+    from bergsql.engine.table.planning import FileTask
+    from bergsql.engine.table.row_changes import RowChanges
+
+MOST_ROWS = 10_000_000
+"""Rows are counted where the files looked at hold no more: counting takes as long as the statement's query."""
+
+_TITLES = {"delete": "Delete from", "update": "Update", "merge": "Merge into"}
+
+
+def explained_changes(
+    session: Session, name: Name, command: str, plan: Plan, hints: Sequence[Option] = ()
+) -> tuple[QueryPlan, str, list[str]]:
+    """The plan of a statement's change query; what the statement does to which table; and lines that tell more."""
+    target = destination(session, name)
+    planned = plan_changes(session, target, name, command, plan, hints)
+    query, properties = planned.query, planned.properties
+    scan = query.target.scan.plan
+    lines = [f"  mode: {properties.mode}", f"  isolation: {properties.isolation}"]
+    lines.append(f"  files looked at: {len(scan.tasks)} of {scan.files_total}{_rows(scan.tasks)}")
+    if query.whole:
+        lines.append(f"  files dropped unread: {len(query.whole)}{_rows(query.whole)}")
+    lines += _counted(session, planned)
+    return as_plan(query), f"{_TITLES[command]} {target.name}{target.place}", lines
+
+
+def _counted(session: Session, planned: Planned) -> list[str]:
+    """What rows and files would be changed, found by the change query without the columns of its rows."""
+    query = planned.query
+    tasks = query.target.scan.plan.tasks
+    if sum(t.data_file.record_count for t in tasks) > MOST_ROWS:
+        return ["  rows to be changed: not counted, there are too many to be looked at"]
+    try:
+        with collect_changes(
+            session.duck,
+            query.sql,
+            query.variables,
+            tasks=tasks,
+            clauses=["delete"] * len(query.clauses),
+            unique=query.unique,
+        ) as changes:
+            files = _files(planned, changes)
+    except (duckdb.Error, BergError) as error:
+        return [f"  rows to be changed: not counted: {failure(session, error, query).message}"]
+    counts = by_kind(query, changes.counts)
+    dropped, unknown = rows_of(session, query.whole, planned.target)
+    counts["delete"] = counts.get("delete", 0) + dropped
+    known = {c.kind for c in query.clauses}
+    told = [f"{counts.get(k, 0)} {VERBS[k]}" for k in KINDS if k in known]
+    more = f", and all of {counted(unknown, 'file')}" if unknown else ""
+    return [f"  rows to be changed: {', '.join(told)}{more}", *files]
+
+
+def _files(planned: Planned, changes: RowChanges) -> list[str]:
+    from bergsql.engine.table.touched_files import touched_files
+
+    metadata, storage = planned.target.table.metadata, planned.target.name.catalog.storage()
+    touched = touched_files(changes.cursor, changes.tasks, changes.gone, metadata, storage)
+    whole = [t.task for t in touched if t.whole]
+    partly = [t.task for t in touched if not t.whole]
+    lines = []
+    if whole:
+        lines.append(f"  files dropped, no row being left: {len(whole)}{_rows(whole)}")
+    if partly and planned.properties.mode is Mode.COPY_ON_WRITE:
+        lines.append(f"  files written anew: {len(partly)}{_rows(partly)}")
+    elif partly:
+        lines.append(f"  files that get deletes: {len(partly)}{_rows(partly)}")
+    return lines
+
+
+def _rows(tasks: Sequence[FileTask]) -> str:
+    """How many rows the files hold, those that are deleted too."""
+    return f" ({counted(sum(t.data_file.record_count for t in tasks), 'row')})" if tasks else ""
