@@ -122,7 +122,7 @@ def update(cursor: Cursor) -> Update:
 def delete(cursor: Cursor) -> Delete:
     """``DELETE FROM t [hint] [AS a] [WHERE condition]``."""
     cursor.expect("DELETE", "FROM")
-    target, alias, hints = _target(cursor, "WHERE", "USING")
+    target, alias, hints = _target(cursor, "WHERE", "USING", "ORDER", "LIMIT")
     if cursor.at("USING"):
         hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN DELETE, or WHERE … IN (SELECT …)."
         raise cursor.error("DELETE reads no other tables in a USING.", cursor.token.span, hint)
