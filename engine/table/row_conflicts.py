@@ -32,8 +32,10 @@ from bergsql.engine.table.datafile import (
 )
 from bergsql.engine.table.delete_index import PUFFIN, DeleteIndex, PathRange, named_paths
 from bergsql.engine.table.history import REWRITE, Change, History, StatementConflict
+from bergsql.engine.table.planning import plan_files
 from bergsql.engine.table.predicate import AlwaysFalse
 from bergsql.engine.table.producer import Operation
+from bergsql.engine.table.read_point import ReadPoint
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.snapshots import Snapshot
@@ -124,11 +126,6 @@ class RowRules:
     def _unpartitioned(self) -> frozenset[int]:
         return frozenset(s.spec_id for s in self.history.current.specs if s.is_unpartitioned)
 
-    @cached_property
-    def _new_deletes(self) -> list[Change]:
-        """The delete files that others added."""
-        return list(self.history.changes(_DELETES, _ADDED))
-
     def _check_files_are_there(self) -> None:
         replaced = frozenset(map(file_identity, self.removed_deletes))
         if replaced:
@@ -149,19 +146,9 @@ class RowRules:
 
     def _check_no_rows_come_back(self) -> None:
         """What others deleted from files that are rewritten or dropped must not be lost."""
-        if not self.removed or not self._new_deletes:
-            return
-        entries = [entry for _, entry in self._new_deletes]
-        snapshots = {id(entry): snapshot for snapshot, entry in self._new_deletes}
-        index = DeleteIndex(entries, self.history.current)
-        for file in self.removed:
-            # Whatever others added since is newer than the file.
-            for delete in index.for_file(ManifestEntry(EntryStatus.EXISTING, file, sequence_number=-1)):
-                raise _conflict(
-                    f"deleted rows of {file.path}, which this statement rewrites",
-                    delete.data_file,
-                    snapshots[id(delete)].snapshot_id,
-                )
+        if self.removed:
+            deletes = list(self.history.changes(_DELETES, _ADDED))
+            self._check_reach(deletes, self.removed, "deleted rows of {}, which this statement rewrites")
 
     def _check_named_files(self) -> None:
         """Two vectors of one data file cannot be; nor may rows that were written anew have been deleted before."""
@@ -185,8 +172,24 @@ class RowRules:
             return
         for snapshot, entry in self.history.changes(_DATA, _DELETED, read=self.read):
             raise _conflict("removed rows that this statement may have read", entry.data_file, snapshot.snapshot_id)
-        for snapshot, entry in self.history.changes(_DELETES, _ADDED, read=self.read):
-            raise _conflict("deleted rows that this statement may have read", entry.data_file, snapshot.snapshot_id)
+        deletes = list(self.history.changes(_DELETES, _ADDED, read=self.read))
+        if deletes:
+            self._check_reach(deletes, self._files_read(), "deleted rows that this statement may have read")
+
+    def _files_read(self) -> list[DataFile]:
+        """The data files that the statement might have read rows of."""
+        base = self.history.base
+        point = ReadPoint(self.history.to.head(base), base.schema)
+        return [task.data_file for task in plan_files(base, point, self.read, self.history.storage).tasks]
+
+    def _check_reach(self, deletes: Sequence[Change], files: Iterable[DataFile], did: str) -> None:
+        """Refuse delete files that others added and that reach data files which the statement found."""
+        index = DeleteIndex([entry for _, entry in deletes], self.history.current)
+        snapshots = {id(entry): snapshot for snapshot, entry in deletes}
+        for file in files:
+            # Whatever others added since is newer than the file.
+            for delete in index.for_file(ManifestEntry(EntryStatus.EXISTING, file, sequence_number=-1)):
+                raise _conflict(did.replace("{}", file.path), delete.data_file, snapshots[id(delete)].snapshot_id)
 
 
 def check_rows_fit(base: TableMetadata, current: TableMetadata, deletes: Sequence[DataFile], *, evolves: bool) -> None:
