@@ -43,7 +43,12 @@ class Prepared(NamedTuple):
 
 def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
-    return Result(ResultKind.DML, messages=(DONE, *run_prepared(session, prepare(session, statement))))
+    prepared = [first := prepare(session, statement)]
+
+    def once() -> list[str]:
+        return run_prepared(session, prepared.pop() if prepared else prepare(session, statement))
+
+    return Result(ResultKind.DML, messages=(DONE, *run_again(session, first.target.name, once)))
 
 
 def prepare(session: Session, statement: st.Insert) -> Prepared:

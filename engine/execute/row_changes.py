@@ -68,6 +68,7 @@ def _once(session: Session, target: Target, name: Name, command: str, plan: Plan
         removed_deletes=files.removed_deletes,
         read=query.read,
         isolation=planned.properties.isolation,
+        rereads=sum(scan.table == query.target.table for scan in query.scans) > 1,
         updates=query.updates,
         properties=target.summary,
         # Of what changes nothing, Spark keeps what it would have been.

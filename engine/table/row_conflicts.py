@@ -8,7 +8,7 @@ SparkPositionDeltaWrite ask for them), and stricter where those would lose a cha
 - A data file that position deletes name must still be there. A statement that only deletes does not mind if others
   dropped it, or deleted other rows of it, unless both did by a deletion vector: a data file has one.
 - Serializable isolation: nobody may have added rows that the statement might have read; for one that also writes rows,
-  nobody may have removed such either.
+  or reads the table in a subquery, nobody may have removed such either.
 
 A snapshot of the operation ``replace`` changes no row: only the files that it rewrote matter.
 """
@@ -98,7 +98,8 @@ class RowRules:
     """Checks one change of rows against what others did since.
 
     ``removed`` are data files that go, ``removed_deletes`` delete files that go, ``deletes`` delete files that come,
-    ``writes`` says whether rows come as well.
+    ``writes`` says whether rows come as well, ``rereads`` whether the statement read the table beside the rows that it
+    changes.
     """
 
     history: History
@@ -108,6 +109,7 @@ class RowRules:
     writes: bool
     read: Predicate
     serializable: bool
+    rereads: bool = False
 
     def check(self) -> None:
         """:raises StatementConflict: naming what is in the way, and the snapshot."""
@@ -168,7 +170,7 @@ class RowRules:
     def _check_what_was_read(self) -> None:
         for snapshot, entry in self.history.changes(_DATA, _ADDED, read=self.read):
             raise _conflict("added rows that this statement might have read", entry.data_file, snapshot.snapshot_id)
-        if not self.writes:
+        if not self.writes and not self.rereads:
             return
         for snapshot, entry in self.history.changes(_DATA, _DELETED, read=self.read):
             raise _conflict("removed rows that this statement may have read", entry.data_file, snapshot.snapshot_id)

@@ -43,7 +43,8 @@ class RowDelta(Producer):
 
     Data files go by their path, delete files by path and ``content_offset``: a Puffin file may hold the vectors of
     many data files. The deletion vectors of removed data files go without being named. ``read`` is what the statement
-    looked at in the table it changes, ``isolation`` how much others may have changed of it.
+    looked at in the table it changes, ``isolation`` how much others may have changed of it. ``rereads``: what it does
+    to a row depends on other rows of the table.
     """
 
     deletes: Sequence[DataFile] = ()
@@ -51,6 +52,7 @@ class RowDelta(Producer):
     removed_deletes: Sequence[DataFile] = ()
     read: Predicate = field(default_factory=AlwaysTrue, kw_only=True)
     isolation: Isolation = field(default=Isolation.SERIALIZABLE, kw_only=True)
+    rereads: bool = field(default=False, kw_only=True)
     empty: Operation = field(default=Operation.OVERWRITE, kw_only=True)
     """What the snapshot says where nothing changes."""
 
@@ -87,7 +89,14 @@ class RowDelta(Producer):
         check_rows_fit(history.base, history.current, self.deletes, evolves=bool(self.updates))
         serializable = self.isolation is Isolation.SERIALIZABLE
         RowRules(
-            history, self.removed, self.removed_deletes, self.deletes, bool(self.files), self.read, serializable
+            history,
+            self.removed,
+            self.removed_deletes,
+            self.deletes,
+            bool(self.files),
+            self.read,
+            serializable,
+            self.rereads,
         ).check()
 
 

@@ -152,7 +152,7 @@ BY_DATA = [("data", IDENTITY)]
 Make = Callable[[MadeFiles], Producer]
 REPLACING: list[Any] = [
     pytest.param(lambda made: OverwritePartitions([made.data("new", at=("x",))]), id="partitions"),
-    pytest.param(lambda made: OverwriteWhere([made.data("new", at=("x",))], {"data": "x"}), id="where"),
+    pytest.param(lambda made: OverwriteWhere([made.data("new", at=("x",))], {2: "x"}), id="where"),
 ]
 
 
@@ -525,6 +525,17 @@ def test_rows_that_were_read_go(race: Race) -> None:
     race.others(delta((), (), [b]))
     race.goes(table, delta([race.made.data("y", 90, 90)], read=ids(0, 9)))
     race.fails(table, delta([race.made.data("z", 90, 90)], read=ids(19, 30)), "removed rows that this statement may")
+
+
+def test_a_delete_by_what_the_table_holds(race: Race) -> None:
+    """DELETE … WHERE id = (SELECT max(id) …): rows that go change what it finds."""
+    a, b = race.made.data("a"), race.made.data("b", 10, 19)
+    table = race.start(a, b)
+    race.others(delta((), [race.made.positions("theirs", b)]))
+    deletes = [race.made.positions("mine", a)]
+    race.goes(table, RowDelta((), deletes, read=AlwaysTrue()))
+    late = RowDelta((), [race.made.positions("late", a)], read=AlwaysTrue(), rereads=True)
+    race.fails(table, late, "deleted rows that this statement may")
 
 
 def test_keys_that_were_read_go(race: Race) -> None:
