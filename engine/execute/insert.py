@@ -12,6 +12,7 @@ from bergsql.engine.execute.destination import Target, destination
 from bergsql.engine.execute.failures import named, query_failed, with_column
 from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.execute.outcome import DONE, NOTHING, insert_outcome
+from bergsql.engine.execute.run_again import run_again
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.hints import write_properties
 from bergsql.engine.plan.query import QueryPlan
@@ -43,10 +44,11 @@ class Prepared(NamedTuple):
 
 def insert(session: Session, statement: st.Insert) -> Result:
     """Write the rows of a query to a table, in one commit."""
-    prepared = [first := prepare(session, statement)]
+    first = prepare(session, statement)
+    pending = [first]
 
     def once() -> list[str]:
-        return run_prepared(session, prepared.pop() if prepared else prepare(session, statement))
+        return run_prepared(session, pending.pop() if pending else prepare(session, statement))
 
     return Result(ResultKind.DML, messages=(DONE, *run_again(session, first.target.name, once)))
 
