@@ -71,6 +71,10 @@ def commit_snapshot(
     except StatementConflict as conflict:
         conflict.table_uuid = base.metadata.table_uuid
         raise
+    except BergError as error:
+        if error.code is ErrorCode.NOT_FOUND:  # files of a table that was dropped meanwhile are not there
+            check_same_table(base.metadata, catalog.load_table(base.ident).metadata, base.full_name)
+        raise
 
 
 @dataclass(frozen=True, slots=True)
