@@ -61,6 +61,7 @@ HANDLERS: dict[str, str] = {
     "Update": "chosen_rows.change",
     "Truncate": "truncate.truncate",
     "StatementSet": "statement_set.run",
+    "Merge": "merge.merge",
     "ShowModules": "modules.show",
     "LoadModule": "modules.load",
     "UnloadModule": "modules.unload",

@@ -46,10 +46,15 @@ def _removed(committed: Committed) -> str:
 
 
 def change_outcome(
-    rows: Mapping[str, int], whole: str, files: ChangedFiles, committed: Committed, place: str = ""
+    rows: Mapping[str, int],
+    whole: str,
+    files: ChangedFiles,
+    committed: Committed,
+    place: str = "",
+    evolution: str = "",
 ) -> str:
     """What a DELETE, UPDATE or MERGE did: ``rows`` by ``update``, ``delete`` and ``insert``, those that the statement
-    may have changed. ``whole`` is told of rows that are not counted."""
+    may have changed. ``whole`` is told of rows that are not counted, ``evolution`` of the schema."""
     told = [f"{counted(number, 'row')} {VERBS[kind]}" for kind, number in rows.items()]
     if whole:
         told = [*(t for t in told if not t.startswith("0 ")), whole]
@@ -60,7 +65,7 @@ def change_outcome(
         (files.removed_deletes, "delete file", "removed"),
     )
     changed = [f"{counted(len(which), what)} {verb}" for which, what, verb in lists if which]
-    return "; ".join(filter(None, (", ".join(told), ", ".join(changed)))) + _snapshot(committed, place)
+    return "; ".join(filter(None, (", ".join(told), ", ".join(changed), evolution))) + _snapshot(committed, place)
 
 
 def _snapshot(committed: Committed, place: str) -> str:

@@ -71,15 +71,23 @@ def _once(session: Session, target: Target, name: Name, command: str, plan: Plan
         rereads=sum(scan.table == query.target.table for scan in query.scans) > 1,
         updates=query.updates,
         properties=target.summary,
-        # Of what changes nothing, Spark keeps what it would have been.
-        empty=Operation.OVERWRITE if query.target.scan.plan.tasks or command != "delete" else Operation.DELETE,
+        empty=_empty(command, query),
     )
     committed = commit_snapshot(catalog, table, producer, catalog.storage(), to=target.to)
     dropped, uncounted = rows_of(session, query.whole, target)
     counts["delete"] = counts.get("delete", 0) + dropped
-    shown = {kind: counts[kind] for kind in KINDS if counts.get(kind) or kind == command}
+    said = {clause.kind for clause in query.clauses}
+    shown = {kind: counts[kind] for kind in KINDS if counts.get(kind) or kind in said}
     unread = f"all rows of {counted(uncounted, 'file')} deleted" if uncounted else ""
-    return change_outcome(shown, unread, files, committed, target.place)
+    return change_outcome(shown, unread, files, committed, target.place, query.evolution)
+
+
+def _empty(command: str, query: ChangeQuery) -> Operation:
+    """What a snapshot that changes nothing is called: as Spark does, what it would have been."""
+    if command == "delete" and not query.target.scan.plan.tasks:
+        return Operation.DELETE
+    only_inserts = all(clause.kind == "insert" for clause in query.clauses)
+    return Operation.APPEND if only_inserts else Operation.OVERWRITE
 
 
 class Planned(NamedTuple):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.context import Context
     from bergsql.engine.plan.row_changes import Target
     from bergsql.engine.plan.scope import Source
-    from bergsql.engine.sql.statements import Assignment, Expression
+    from bergsql.engine.sql.statements import Assignment
 
 Path = tuple[int, ...]
 """The place of a column in its schema, then those of fields in their structs."""
@@ -64,13 +64,13 @@ def assigned_columns(
     given: dict[Path, _Given] = {}
     narrowed: list[tuple[str, DataType]] = []
     for assignment in assignments:
-        path, field = _target_of(assignment, target.source, schema, context.flavour)
+        path, field = assigned_field(assignment, target.source, schema, context.flavour)
         _refuse_second(assignment, path, given)
         if assignment.value is None:
             sql = default_value(field)
         else:
             bound = bind(assignment.value.ast, context)
-            sql = stored_value(bound, field, str(assignment), context, assignment.value)
+            sql = stored_value(bound, field, str(assignment), context, assignment.value.span)
             if bound.type not in (from_iceberg(field.type), NULL):
                 narrowed.append((str(assignment), from_iceberg(field.type)))
         given[path] = _Given(sql, assignment)
@@ -87,7 +87,9 @@ def assigned_columns(
     return Stored(columns, tuple(narrowed))
 
 
-def _target_of(assignment: Assignment, source: Source, schema: Schema, flavour: Flavour) -> tuple[Path, NestedField]:
+def assigned_field(
+    assignment: Assignment, source: Source, schema: Schema, flavour: Flavour
+) -> tuple[Path, NestedField]:
     """The column, or the field of one, that the name before ``=`` means: the target's own name may lead it."""
     scope = Scope(flavour)
     scope.add(source)
@@ -154,22 +156,22 @@ def _with_parts(field: NestedField, old: str, parts: Mapping[Path, str]) -> str:
     return f"struct_pack({', '.join(items)})"
 
 
-def stored_value(bound: Bound, field: NestedField, name: str, context: Context, value: Expression) -> str:
+def stored_value(bound: Bound, field: NestedField, name: str, context: Context, span: Span) -> str:
     """SQL of a value as it is stored in a column, or a field of one, that is called ``name``.
 
-    :raises BergError: TYPE or NOT_FOUND at ``value`` where the flavour does not store it there.
+    :raises BergError: TYPE or NOT_FOUND at ``span`` where the flavour does not store it there.
     """
     sql, source, to = bound.sql, bound.type, from_iceberg(field.type)
     if context.spark and source.kind in NESTED:
         from bergsql.engine.plan.struct_names import by_name
 
-        sql, source = by_name(sql, source, to, name, value.span)
+        sql, source = by_name(sql, source, to, name, span)
     if not can_assign(source, to, context.flavour):
         wanted = _type_name(to, context.flavour)
         raise BergError(
             ErrorCode.TYPE,
             f"The value is {_type_name(source, context.flavour)} and cannot be stored in '{name}', which is {wanted}.",
-            span=value.span,
+            span=span,
             hint=f"CAST(… AS {wanted}) converts it.",
         )
     if source.kind in NESTED:

@@ -76,8 +76,12 @@ def _ambiguous(parts: Sequence[str], sources: list[Source], spans: Sequence[Span
         ErrorCode.INVALID,
         f"Column '{'.'.join(parts)}' is ambiguous{where}.",
         span=_span(spans, len(parts) - 1),
-        hint=f"Write {names[0]}.{parts[-1]}." if where else "Give the columns different names.",
+        hint=f"Write {names[0]}.{parts[-1]}." if where else _distinct_hint(names),
     )
+
+
+def _distinct_hint(names: list[str]) -> str:
+    return "Give the columns different names." if len(names) < 2 else "Give each of the relations its own alias."
 
 
 def _all_columns(source: Source) -> list[SourceColumn]:

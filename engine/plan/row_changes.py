@@ -59,6 +59,8 @@ class ChangeQuery(NamedTuple):
     """Data files all of whose rows go; they are not read."""
     updates: tuple[TableUpdate, ...] = ()
     """Changes of the table's schema that are committed with the rows."""
+    evolution: str = ""
+    """What those change, for messages."""
     narrowed: tuple[tuple[str, DataType], ...] = ()
     """Columns that take values of another type, which may not fit, with their own types."""
     values: Mapping[str, Span] = {}

@@ -35,10 +35,6 @@ FORMS = {
     "EXECUTE PLAN '/p'": "EXECUTE PLAN",
     "GRANT ALL ON x TO y": "GRANT",
     "INSERT INTO t REPLACE WHERE a = 1 SELECT 2": "REPLACE",
-    "MERGE INTO t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED AND s.x = 'a' THEN DELETE "
-    "WHEN MATCHED THEN UPDATE SET t.a = CASE WHEN 1=1 THEN s.a ELSE 0 END, b = 2 "
-    "WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, f(1, 2)) WHEN NOT MATCHED BY SOURCE THEN DELETE": "MERGE",
-    "MERGE INTO c.t AS t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *": "MERGE",
     "REFRESH FUNCTION f": "REFRESH FUNCTION",
     "REFRESH '/x'": "REFRESH of a path",
     "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY a ORDER BY b MEASURES A.x AS y PATTERN (A) DEFINE A AS A.x > 0)": (
@@ -63,7 +59,6 @@ def test_is_named(sql: str) -> None:
     [
         ("ALTER TABLE t CREATE OR REPLACE TAG g RETAIN 1 DAYS", "CREATE OR REPLACE TAG"),
         ("CALL\n c.system.f(1)", "CALL"),
-        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE", "MERGE INTO"),
     ],
 )
 def test_its_words_are_pointed_at(sql: str, words: str) -> None:

@@ -339,6 +339,21 @@ STATEMENTS: tuple[Form, ...] = (
     ),
     Form(
         "rows",
+        "MERGE",
+        "Update, delete and insert rows by those of a source, in one commit; the first clause whose condition is true "
+        "takes a row.",
+        "MERGE [WITH SCHEMA EVOLUTION] INTO name [AS alias]\n"
+        "USING {name | (query)} [AS alias [(column, …)]] ON condition\n"
+        "[WHEN MATCHED [AND condition] THEN {UPDATE SET {* | column = value, …} | DELETE}] …\n"
+        "[WHEN NOT MATCHED [BY TARGET] [AND condition] THEN INSERT {* | [(column, …)] VALUES (value, …)}] …\n"
+        "[WHEN NOT MATCHED BY SOURCE [AND condition] THEN {UPDATE SET column = value, … | DELETE}] …",
+        "MERGE INTO visits AS v USING (VALUES (1, 'ann'), (9, 'new')) AS s (id, who) ON v.id = s.id\n"
+        "WHEN MATCHED THEN UPDATE SET who = s.who\n"
+        "WHEN NOT MATCHED THEN INSERT (id, who) VALUES (s.id, s.who);",
+        ROWS,
+    ),
+    Form(
+        "rows",
         "EXECUTE STATEMENT SET",
         "INSERTs that are all checked before the first runs, and then run in order up to one that fails.",
         "EXECUTE STATEMENT SET BEGIN INSERT …; … END\nBEGIN STATEMENT SET; INSERT …; … END",

@@ -32,7 +32,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "DESCRIBE": ("describe", "describe"),
     "DESC": ("describe", "describe"),
     "RESET": ("session", "reset"),
-    "MERGE": ("rowlevel", "merge"),
+    "MERGE": ("merge", "merge"),
     "UPDATE": ("rowlevel", "update"),
     "DELETE": ("rowlevel", "delete"),
     "UPSERT": ("rowlevel", "upsert"),

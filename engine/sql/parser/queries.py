@@ -9,32 +9,37 @@ from bergsql.engine.sql.statements.queries import Select
 
 
 def select(cursor: Cursor) -> Statement:
-    """A query as a statement; or the INSERTs that Spark lets stand behind a WITH, and behind a FROM."""
+    """A query as a statement; or what Spark lets stand behind a WITH (INSERT, MERGE) and behind a FROM (INSERTs)."""
     if cursor.at("FROM") or cursor.at("WITH"):
         found = _inserts_behind_from(cursor)
         if found is not None:
             from bergsql.engine.sql.parser.insert import inserts_from
 
             return inserts_from(cursor, found)
-    insert_at = _insert_behind_with(cursor) if cursor.at("WITH") else None
-    if insert_at is not None:
-        from bergsql.engine.sql.parser.insert import insert
+    behind = _behind_with(cursor) if cursor.at("WITH") else cursor.index
+    word = cursor.tokens[behind].key
+    if word not in ("INSERT", "MERGE"):
+        return Select(parse_query(cursor))
+    ctes = cursor.tokens[cursor.index : behind]
+    cursor.index = behind
+    if word == "MERGE":
+        from bergsql.engine.sql.parser.merge import merge
 
-        ctes = cursor.tokens[cursor.index : insert_at]
-        cursor.index = insert_at
-        return insert(cursor, ctes)
-    return Select(parse_query(cursor))
+        return merge(cursor, ctes)
+    from bergsql.engine.sql.parser.insert import insert
+
+    return insert(cursor, ctes)
 
 
-def _insert_behind_with(cursor: Cursor) -> int | None:
-    """Where the INSERT is that the WITH at ``cursor`` belongs to."""
+def _behind_with(cursor: Cursor) -> int:
+    """Where the statement is that the WITH at ``cursor`` belongs to."""
     depth = 0
     for index in range(cursor.index, len(cursor.tokens)):
         key = cursor.tokens[index].key
         depth += (key == "(") - (key == ")")
         if depth == 0 and cursor.tokens[index - 1].key == ")" and key not in (",", "AS"):
-            return index if key == "INSERT" else None
-    return None
+            return index
+    return cursor.index
 
 
 def _inserts_behind_from(cursor: Cursor) -> list[int] | None:

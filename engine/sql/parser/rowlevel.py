@@ -1,4 +1,4 @@
-"""UPDATE and DELETE; MERGE is read whole, so that a slip is a syntax error, and refused until it is executed."""
+"""UPDATE and DELETE."""
 
 from __future__ import annotations
 
@@ -7,92 +7,34 @@ from typing import NoReturn
 from bergsql.catalog.errors import Span
 from bergsql.engine.sql.lexer import TokenKind
 from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm
-from bergsql.engine.sql.parser.query import parse_expression, parse_query
+from bergsql.engine.sql.parser.query import parse_expression
 from bergsql.engine.sql.statements.base import Expression, Name, Option
 from bergsql.engine.sql.statements.rowlevel import Assignment, Delete, Update
-
-
-def merge(cursor: Cursor) -> NoReturn:
-    """``MERGE INTO t [AS a] USING s [AS b] ON condition WHEN … THEN …``."""
-    start = cursor.token.start
-    cursor.expect("MERGE")
-    if cursor.at("WITH", "SCHEMA"):
-        raise UnsupportedForm("MERGE WITH SCHEMA EVOLUTION", cursor.token.span)
-    cursor.expect("INTO")
-    cursor.name("the name of a table")
-    _alias(cursor, "USING")
-    cursor.expect("USING")
-    if cursor.at("("):
-        cursor.advance()
-        parse_query(cursor)
-        cursor.expect(")")
-    else:
-        cursor.name("a table or a query in parentheses")
-        if cursor.accept_any("VERSION", "TIMESTAMP"):
-            cursor.expect("AS", "OF")
-            cursor.advance()
-    _alias(cursor, "ON")
-    cursor.expect("ON")
-    parse_expression(cursor, ("WHEN",))
-    if not cursor.at("WHEN"):
-        raise cursor.expected(("WHEN",))
-    while cursor.accept("WHEN"):
-        _when(cursor)
-    cursor.expect_end("WHEN")
-    raise cursor.refused("MERGE INTO", start)
-
-
-def _alias(cursor: Cursor, following: str) -> None:
-    if cursor.accept("AS"):
-        cursor.identifier("an alias")
-    elif cursor.token.kind in (TokenKind.WORD, TokenKind.QUOTED) and cursor.key != following:
-        cursor.advance()
-    if cursor.at("("):
-        cursor.list_of(lambda: cursor.identifier("a column's name"))
-
-
-def _when(cursor: Cursor) -> None:
-    missing = cursor.accept("NOT")
-    cursor.expect("MATCHED")
-    target_only = False
-    if missing and cursor.accept("BY"):
-        target_only = cursor.expect_any("SOURCE", "TARGET") == "SOURCE"
-    if cursor.accept("AND"):
-        parse_expression(cursor, ("THEN",))
-    if not cursor.accept("THEN"):
-        raise cursor.expected(("AND", "THEN", *(("BY",) if missing else ())))
-    if missing and not target_only:
-        cursor.expect("INSERT")
-        if cursor.accept("*"):
-            return
-        if cursor.at("("):
-            cursor.list_of(lambda: cursor.name("a column's name"))
-        cursor.expect("VALUES")
-        cursor.list_of(lambda: parse_expression(cursor))
-        return
-    if cursor.expect_any("UPDATE", "DELETE") == "UPDATE":
-        cursor.expect("SET")
-        if not cursor.accept("*"):
-            assignments(cursor, ("WHEN",))
 
 
 def assignments(cursor: Cursor, stops: tuple[str, ...]) -> tuple[Assignment, ...]:
     """``column = value, …`` behind SET, as far as one of ``stops``."""
     found = []
     while True:
-        parts: list[str] = []
-        spans: list[Span] = []
-        while not parts or cursor.accept("."):
-            part, span = cursor.identifier("a name after the dot" if parts else "a column's name")
-            parts.append(part)
-            spans.append(span)
+        parts, spans = column_name(cursor)
         if not cursor.accept_any("=", "=="):
             raise cursor.expected((".", "="))
         start = cursor.token.start
         value = value_or_default(cursor, stops)
-        found.append(Assignment(tuple(parts), tuple(spans), value, cursor.span_from(start)))
+        found.append(Assignment(parts, spans, value, cursor.span_from(start)))
         if not cursor.accept(","):
             return tuple(found)
+
+
+def column_name(cursor: Cursor) -> tuple[tuple[str, ...], tuple[Span, ...]]:
+    """The dotted name of a column, or of a field of one: its parts and their places."""
+    parts: list[str] = []
+    spans: list[Span] = []
+    while not parts or cursor.accept("."):
+        part, span = cursor.identifier("a name after the dot" if parts else "a column's name")
+        parts.append(part)
+        spans.append(span)
+    return tuple(parts), tuple(spans)
 
 
 def value_or_default(cursor: Cursor, stops: tuple[str, ...] = ()) -> Expression | None:
@@ -107,7 +49,7 @@ def value_or_default(cursor: Cursor, stops: tuple[str, ...] = ()) -> Expression 
 def update(cursor: Cursor) -> Update:
     """``UPDATE t [hint] [AS a] SET column = expression, … [WHERE condition]``."""
     cursor.expect("UPDATE")
-    target, alias, hints = _target(cursor, "SET")
+    target, alias, hints = changed_table(cursor, "SET")
     if cursor.at(","):
         raise cursor.error("UPDATE changes one table.", cursor.token.span)
     if not cursor.accept("SET"):
@@ -122,7 +64,7 @@ def update(cursor: Cursor) -> Update:
 def delete(cursor: Cursor) -> Delete:
     """``DELETE FROM t [hint] [AS a] [WHERE condition]``."""
     cursor.expect("DELETE", "FROM")
-    target, alias, hints = _target(cursor, "WHERE", "USING", "ORDER", "LIMIT")
+    target, alias, hints = changed_table(cursor, "WHERE", "USING", "ORDER", "LIMIT")
     if cursor.at("USING"):
         hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN DELETE, or WHERE … IN (SELECT …)."
         raise cursor.error("DELETE reads no other tables in a USING.", cursor.token.span, hint)
@@ -143,7 +85,7 @@ _VERSIONS = (
 )
 
 
-def _target(cursor: Cursor, *following: str) -> tuple[Name, str | None, tuple[Option, ...]]:
+def changed_table(cursor: Cursor, *following: str) -> tuple[Name, str | None, tuple[Option, ...]]:
     """The table that is changed, with its alias and the options of its hint, which may stand behind either."""
     target = cursor.name("the name of a table")
     hints = _hint(cursor)

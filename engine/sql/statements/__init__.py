@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.insert import PartitionValue as PartitionValue
     from bergsql.engine.sql.statements.insert import StatementSet as StatementSet
     from bergsql.engine.sql.statements.jobs import ShowJobs as ShowJobs
+    from bergsql.engine.sql.statements.merge import Merge as Merge
+    from bergsql.engine.sql.statements.merge import MergeClause as MergeClause
     from bergsql.engine.sql.statements.modules import ChangeJars as ChangeJars
     from bergsql.engine.sql.statements.modules import LoadModule as LoadModule
     from bergsql.engine.sql.statements.modules import ShowJars as ShowJars
@@ -148,6 +150,7 @@ _FAMILIES = {
     "explain": "Explain",
     "functions": "FunctionParameter CreateFunction AlterFunction DropFunction ShowFunctions DescribeFunction",
     "insert": "PartitionValue Insert StatementSet",
+    "merge": "Merge MergeClause",
     "rowlevel": "Assignment Delete Update",
     "truncate": "Truncate",
     "unsupported": "Unsupported",
