@@ -94,6 +94,12 @@ def _explained(session: Session, inner: st.Statement) -> _Explained:
 
         plan, sink, told = explained_changes(session, *arguments(inner))
         return _Explained(plan, sink, tuple(told))
+    if isinstance(inner, st.Merge):
+        from bergsql.engine.execute.explain_changes import explained_changes
+        from bergsql.engine.execute.merge import arguments as of_merge
+
+        plan, sink, told = explained_changes(session, *of_merge(inner))
+        return _Explained(plan, sink, tuple(told))
     if isinstance(inner, st.CreateTable) and inner.query is not None:
         plan = plan_query(inner.query, SessionRelations(session))
         return _Explained(plan, f"{inner.mode.capitalize()} {named_table(session, inner.name)}")
