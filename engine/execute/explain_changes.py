@@ -59,6 +59,8 @@ def _counted(session: Session, planned: Planned) -> list[str]:
             unique=query.unique,
         ) as changes:
             files = _files(planned, changes)
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
     except (duckdb.Error, BergError) as error:
         return [f"  rows to be changed: not counted: {failure(session, error, query).message}"]
     counts = by_kind(query, changes.counts)

@@ -81,6 +81,7 @@ class Target:
         self.source = source
         self.sql = sql
         self._planner = planner
+        self._alias = sql.removeprefix(f"{planner.slots[slot].mark} AS ")
 
     @property
     def schema(self) -> Schema:
@@ -102,8 +103,7 @@ class Target:
     def place(self, name: str) -> str:
         """SQL of a place column of its rows (``PLACE_FILE`` …), which will be read."""
         self._planner.slots[self.slot].columns.add(name)
-        alias, _, _ = self.columns[0].sql.rpartition(".")
-        return f"{alias}.{identifier(name)}"
+        return f"{self._alias}.{identifier(name)}"
 
     @property
     def row_id(self) -> str:
