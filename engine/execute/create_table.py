@@ -24,6 +24,7 @@ from bergsql.engine.execute.table_definition import (
     format_version_of,
     sort_by,
 )
+from bergsql.engine.execute.upsert import check_definition
 from bergsql.engine.names import TableName, named_table, require_database, table_name
 from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
@@ -175,6 +176,7 @@ def with_options(statement: st.CreateTable, definition: Definition) -> Definitio
         definition = replace(definition, schema=schema)
     if statement.comment is not None:
         properties["comment"] = statement.comment
+    check_definition(definition.schema, definition.spec, properties, statement.name.span, statement.flavour)
     return replace(definition, properties=properties, location=location)
 
 

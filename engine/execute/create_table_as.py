@@ -11,15 +11,18 @@ from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.execute.create_table import default, with_options
 from bergsql.engine.execute.fit_query import fit
-from bergsql.engine.execute.insert import write
+from bergsql.engine.execute.insert import write, write_latest
 from bergsql.engine.execute.outcome import DONE, insert_outcome
 from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema, storable
+from bergsql.engine.execute.upsert import Upsert, is_enabled
 from bergsql.engine.plan.query import PlannedColumn, plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
+from bergsql.engine.table.equality_delete_writing import key_of
 from bergsql.engine.table.replace import create_filled, replace_filled, replaced_metadata
+from bergsql.engine.table.writer import Written
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -49,7 +52,13 @@ def make_from_query(
     staged = LoadedTable(name.ident, metadata, "", catalog.name)
     by_name = {f.name: f for f in metadata.schema.fields}
     targets = [by_name[c.name] for c in plan.columns]
-    written = write(session, fit(session, plan, metadata.schema, targets, query, {}), staged, name)
+    assigned = fit(session, plan, metadata.schema, targets, query, {})
+    if metadata.schema.identifier_field_ids and is_enabled(metadata.properties, session.flavour):
+        # As by CREATE TABLE and INSERT: of rows with one key the last one stays. There is nothing to be deleted.
+        latest = write_latest(session, assigned, staged, name, Upsert(key_of(metadata.schema), ()))
+        written = Written(latest.files, latest.rows)
+    else:
+        written = write(session, assigned, staged, name)
     if base is None:
         committed = create_filled(catalog, name.ident, metadata, written.files, storage)
     else:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.catalog.errors import BergError, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.duck import duckdb
 from bergsql.engine.execute.destination import Target, destination
 from bergsql.engine.execute.failures import named, query_failed, with_column
 from bergsql.engine.execute.fit_query import Assigned, assign_query
-from bergsql.engine.execute.outcome import DONE, NOTHING, insert_outcome
+from bergsql.engine.execute.outcome import DONE, NOTHING, insert_outcome, upsert_outcome
 from bergsql.engine.execute.run_again import run_again
+from bergsql.engine.execute.upsert import Upsert, is_enabled, upsert_into
 from bergsql.engine.names import TableName, load
-from bergsql.engine.plan.hints import write_properties
+from bergsql.engine.plan.hints import UPSERT_OPTION, InsertHints, insert_hints
 from bergsql.engine.plan.query import QueryPlan
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.engine.session import Session
+    from bergsql.engine.table.upsert import Upserted
 
 
 class Prepared(NamedTuple):
@@ -38,8 +41,9 @@ class Prepared(NamedTuple):
     statement: st.Insert
     target: Target
     assigned: Assigned
-    hinted: Mapping[str, str]
-    """Table properties that a hint says for this INSERT."""
+    hints: InsertHints
+    upsert: Upsert | None
+    """What the rows take the place of, if they do not only come."""
 
 
 def insert(session: Session, statement: st.Insert) -> Result:
@@ -55,24 +59,42 @@ def insert(session: Session, statement: st.Insert) -> Result:
 
 def prepare(session: Session, statement: st.Insert) -> Prepared:
     """Check and plan an INSERT; nothing is made or written yet."""
-    target, hinted = _target(session, statement)
-    return Prepared(statement, target, assign_query(session, statement, target.table, target.name), hinted)
+    target, hints, upsert = _target(session, statement)
+    assigned = assign_query(session, statement, target.table, target.name)
+    return Prepared(statement, target, assigned, hints, upsert)
 
 
 def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     """Write and commit; what was done, in one line."""
-    statement, target, assigned, hinted = prepared
+    statement, target, assigned, hints, upsert = prepared
+    if is_declared(target.table):
+        target = target._replace(table=_make_declared(session, statement))
+        upsert = upsert and upsert_into(target, statement.target.span)
     name, table = target.name, target.table
-    if is_declared(table):
-        table = _make_declared(session, statement)
-    written = write(session, assigned, table, name, hinted)
-    producer = _producer(session, statement, assigned, written, table.metadata.schema)
+    if upsert is not None:
+        return [_upsert(session, target, assigned, hints, upsert)]
+    written = write(session, assigned, table, name, hints.properties)
+    producer = _producer(session, prepared, written, table.metadata.schema)
     if producer is None:
         return [NOTHING]
     if target.summary:
         producer = replace(producer, properties={**producer.properties, **target.summary})
     committed = commit_snapshot(name.catalog, table, producer, name.catalog.storage(), to=target.to)
     return [insert_outcome(written, committed, target.place)]
+
+
+def _upsert(session: Session, target: Target, assigned: Assigned, hints: InsertHints, upsert: Upsert) -> str:
+    """Write the rows, and the deletes of their keys, and commit them."""
+    from bergsql.engine.table.upsert import Upsert as Producer
+
+    name, table = target.name, target.table
+    storage = name.catalog.storage()
+    written = write_latest(session, assigned, table, name, upsert, hints.properties)
+    if not written.rows:
+        return NOTHING
+    producer = Producer(written.files, deletes=written.deletes, properties=target.summary)
+    committed = commit_snapshot(name.catalog, table, producer, storage, to=target.to)
+    return upsert_outcome(written, str(upsert), committed, target.place)
 
 
 def is_declared(table: LoadedTable) -> bool:
@@ -91,18 +113,25 @@ def _make_declared(session: Session, statement: st.Insert) -> LoadedTable:
     return make_pointed(session, pointer)
 
 
-def _target(session: Session, statement: st.Insert) -> tuple[Target, Mapping[str, str]]:
-    """What is written to, and the properties that a hint gives it for this statement.
-
-    Refused where a hint or the table asks for more than rows that are added: that would be wrong, and nobody would
-    notice.
-    """
+def _target(session: Session, statement: st.Insert) -> tuple[Target, InsertHints, Upsert | None]:
+    """What is written to, what a hint says of that, and the key if rows are upserted."""
+    span = statement.target.span
     target = destination(session, statement.target, declared=True)
     metadata = target.table.metadata
-    hinted = write_properties(statement.hints, metadata, SessionRelations(session))
-    if session.flavour is Flavour.FLINK and metadata.properties.get("write.upsert.enabled", "").casefold() == "true":
-        raise not_supported("INSERT into a table with 'write.upsert.enabled'", statement.target.span)
-    return target, hinted
+    hints = insert_hints(statement.hints, metadata, SessionRelations(session))
+    if hints.overwrites is False and statement.overwrite and hints.overwrite is not None:
+        message = "'overwrite-enabled' = 'false' and INSERT OVERWRITE contradict each other."
+        raise BergError(ErrorCode.INVALID, message, span=hints.overwrite.span, hint="INSERT INTO adds rows.")
+    if not (is_enabled(metadata.properties, session.flavour) if hints.upserts is None else hints.upserts):
+        return target, hints, None
+    if statement.overwrite or hints.overwrites:
+        raise BergError(
+            ErrorCode.INVALID,
+            "Rows that are upserted take the place of those with their keys: they cannot overwrite too.",
+            span=span,
+            hint=f"INSERT INTO, or /*+ OPTIONS('{UPSERT_OPTION}'='false') */ behind the table to overwrite.",
+        )
+    return target, hints, upsert_into(target, span)
 
 
 def write(
@@ -117,7 +146,7 @@ def write(
     ``properties`` go before the table's own.
     """
     name.catalog.check_writable(table)
-    try:
+    with _told(session, assigned):
         return write_rows(
             session.duck,
             assigned.sql,
@@ -126,6 +155,38 @@ def write(
             storage=name.catalog.storage(),
             properties=properties,
         )
+
+
+def write_latest(
+    session: Session,
+    assigned: Assigned,
+    table: LoadedTable,
+    name: TableName,
+    upsert: Upsert,
+    properties: Mapping[str, str] | None = None,
+) -> Upserted:
+    """As :func:`write`, the last row of each key, and delete files of the keys for what is there."""
+    from bergsql.engine.table.upsert import write_upserts
+
+    name.catalog.check_writable(table)
+    with _told(session, assigned):
+        return write_upserts(
+            session.duck,
+            assigned.sql,
+            assigned.plan.variables,
+            key=upsert.key,
+            specs=upsert.specs,
+            metadata=table.metadata,
+            storage=name.catalog.storage(),
+            properties=properties,
+        )
+
+
+@contextmanager
+def _told(session: Session, assigned: Assigned) -> Iterator[None]:
+    """What fails while the rows of a query are written, as it is to be told."""
+    try:
+        yield
     except duckdb.Error as error:
         raise with_column(query_failed(session.duck, error, assigned.plan), assigned.narrowed) from error
     except BergError as error:
@@ -133,18 +194,17 @@ def write(
         raise named(error, assigned.plan.scans).at(query.span if query is not None else None) from None
 
 
-def _producer(
-    session: Session, statement: st.Insert, assigned: Assigned, written: Written, schema: Schema
-) -> Producer | None:
+def _producer(session: Session, prepared: Prepared, written: Written, schema: Schema) -> Producer | None:
     """The change that the commit makes; None when there is nothing to commit."""
-    if not statement.overwrite:
+    dynamic = bool(prepared.hints.overwrites)
+    if not prepared.statement.overwrite and not dynamic:
         # Spark records an INSERT of no rows as a snapshot, Flink does not.
         return Append(written.files) if written.files or session.flavour is Flavour.SPARK else None
-    spark = session.flavour is Flavour.SPARK
-    static = spark and session.setting("spark.sql.sources.partitionOverwriteMode") == "static"
-    if static:
-        if assigned.static:
-            by_id = {f.field_id: assigned.static[f.name] for f in schema.fields if f.name in assigned.static}
+    spark = session.flavour is Flavour.SPARK and not dynamic
+    if spark and session.setting("spark.sql.sources.partitionOverwriteMode") == "static":
+        given = prepared.assigned.static
+        if given:
+            by_id = {f.field_id: given[f.name] for f in schema.fields if f.name in given}
             return OverwriteWhere(written.files, values=by_id)
         return OverwriteAll(written.files)
     if not written.files:
@@ -154,6 +214,8 @@ def _producer(
 
 def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str]:
     """The plan of an INSERT's query, and what it would do to which table."""
-    target, _ = _target(session, statement)
+    target, hints, upsert = _target(session, statement)
     assigned = assign_query(session, statement, target.table, target.name)
-    return assigned.plan, f"{'Overwrite' if statement.overwrite else 'Append'} {target.name}{target.place}"
+    does = "Overwrite" if statement.overwrite or hints.overwrites else "Append" if upsert is None else "Upsert"
+    by = "" if upsert is None else f" by key ({upsert})"
+    return assigned.plan, f"{does} {target.name}{by}{target.place}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bergsql.engine.table.commit import Committed
     from bergsql.engine.table.row_rewrite import ChangedFiles
+    from bergsql.engine.table.upsert import Upserted
     from bergsql.engine.table.writer import Written
 
 DONE = "Complete execution of the SQL update statement."
@@ -28,6 +29,17 @@ def insert_outcome(written: Written, committed: Committed, place: str = "") -> s
     partitions = summary.get("changed-partition-count")
     if partitions and committed.table.metadata.spec.fields:
         parts.append(f"{counted(partitions, 'partition')} changed")
+    return ", ".join(parts) + _snapshot(committed, place)
+
+
+def upsert_outcome(written: Upserted, key: str, committed: Committed, place: str = "") -> str:
+    """What an upsert did. How many rows it took the place of, nobody knows: it looks none up."""
+    parts = [
+        f"{counted(written.rows, 'row')} upserted by key ({key})",
+        f"{counted(len(written.files), 'data file')} and {counted(len(written.deletes), 'delete file')} added",
+    ]
+    if written.left_out:
+        parts.insert(1, f"{counted(written.left_out, 'row')} left out for later ones of the same keys")
     return ", ".join(parts) + _snapshot(committed, place)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 
@@ -23,8 +23,42 @@ ENABLED = "table.dynamic-table-options.enabled"
 """The setting that allows hints."""
 
 
+UPSERT_OPTION = "upsert-enabled"
+_OVERWRITE_OPTION = "overwrite-enabled"
+_SWITCHES = (UPSERT_OPTION, _OVERWRITE_OPTION)
+"""Write options that say what an INSERT does."""
+
+
+class InsertHints(NamedTuple):
+    """What a hint behind the target of an INSERT asks for; a switch is None where nothing is said."""
+
+    properties: Mapping[str, str]
+    upsert: Option | None = None
+    overwrite: Option | None = None
+
+    @property
+    def upserts(self) -> bool | None:
+        return None if self.upsert is None else self.upsert.value.lower() == "true"
+
+    @property
+    def overwrites(self) -> bool | None:
+        return None if self.overwrite is None else self.overwrite.value.lower() == "true"
+
+
+def insert_hints(options: Sequence[Option], metadata: TableMetadata, relations: Relations) -> InsertHints:
+    """What a hint asks of an INSERT. Raises as :func:`write_properties` does."""
+    switches = {o.key: o for o in options if o.key in _SWITCHES}
+    check_enabled(options, relations)
+    for option in switches.values():
+        if option.value.lower() not in ("true", "false"):
+            message = f"The write option '{option.key}' is true or false, not '{option.value}'."
+            raise BergError(ErrorCode.OPTION, message, span=option.span)
+    properties = write_properties([o for o in options if o.key not in _SWITCHES], metadata, relations)
+    return InsertHints(properties, switches.get(UPSERT_OPTION), switches.get(_OVERWRITE_OPTION))
+
+
 def write_properties(options: Sequence[Option], metadata: TableMetadata, relations: Relations) -> dict[str, str]:
-    """What a hint behind the target of an INSERT asks for, as properties that go before the table's own.
+    """What a hint behind a table that is written asks for, as properties that go before the table's own.
 
     :raises BergError: at the option, for one that is unknown, comes later or has a wrong value.
     """
@@ -34,6 +68,9 @@ def write_properties(options: Sequence[Option], metadata: TableMetadata, relatio
     file_format = given.get("write-format", metadata.properties.get("write.format.default", "parquet")).lower()
     found: dict[str, str] = {}
     for option in options:
+        if option.key in _SWITCHES:
+            message = f"The write option '{option.key}' says what an INSERT does."
+            raise BergError(ErrorCode.OPTION, message, span=option.span, hint="Leave it out.")
         key = _PROPERTIES.get(option.key)
         if key is None or (option.key == "compression-strategy" and file_format != "orc"):
             raise not_supported(f"The write option '{option.key}'", option.span)

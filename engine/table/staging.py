@@ -72,13 +72,12 @@ class Staging:
         self._storage.delete_tree(self.directory)
         self._storage.mkdir(self.directory)
 
-    def place(self, staged: str, partition_path: str, ending: str | None = None) -> str:
+    def place(self, staged: str, partition_path: str, ending: str) -> str:
         """Rename a complete file, whose local path is ``staged``, to its place in a partition; its location.
 
-        Its name ends with ``ending``; a data file's with a point and its format.
+        Its name ends with ``ending``: a point and its format, say.
         """
         self._count += 1
-        ending = ending or f".{self._settings.file_format.lower()}"
         name = f"00000-0-{self._write_id}-{self._count:05d}{ending}"
         path = data_file_location(self._settings, partition_path, name)
         parent = path.rpartition("/")[0]

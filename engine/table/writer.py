@@ -102,16 +102,18 @@ def write_into(
     settings: WriteProperties,
     *,
     lineage: bool = False,
+    ending: str = "",
 ) -> Written:
     """As :func:`write_rows`, with an open staging directory without files in the making, and by a cursor.
 
     With ``lineage``, ``select_sql`` gives ``_row_id`` and ``_last_updated_sequence_number`` behind the columns.
+    ``ending`` ends the names of files, before the format.
     """
     more = LINEAGE if lineage else ()
     rows = prepare_rows(select_sql, metadata.schema, metadata.spec, metadata.sort_order, more)
     try:
         set_variables(cursor, variables)
-        return _Writer(cursor, staging, storage, metadata, settings, rows).write()
+        return _Writer(cursor, staging, storage, metadata, settings, rows, ending).write()
     except duckdb.Error as error:
         raise _null_error(error) or error from None
 
@@ -135,7 +137,9 @@ class _Writer:
         metadata: TableMetadata,
         settings: WriteProperties,
         rows: Rows,
+        ending: str,
     ) -> None:
+        self._ending = f"{ending}.{settings.file_format.lower()}"
         self._cursor = cursor
         self._staging = staging
         self._storage = storage
@@ -231,7 +235,7 @@ class _Writer:
             for key in self._rows.keys
         )
         spec = self._metadata.spec
-        path = self._staging.place(c.path, partition_path(spec, self._metadata.schema, partition))
+        path = self._staging.place(c.path, partition_path(spec, self._metadata.schema, partition), self._ending)
         self._count += c.rows
         self._files.append(
             DataFile(
