@@ -86,8 +86,8 @@ def _explained(session: Session, inner: st.Statement) -> _Explained:
     if isinstance(inner, st.Insert):
         from bergsql.engine.execute.insert import planned_insert
 
-        plan, sink = planned_insert(session, inner)
-        return _Explained(plan, sink)
+        plan, sink, told = planned_insert(session, inner)
+        return _Explained(plan, sink, tuple(told))
     if isinstance(inner, st.Delete | st.Update):
         from bergsql.engine.execute.chosen_rows import arguments
         from bergsql.engine.execute.explain_changes import explained_changes

@@ -1,4 +1,4 @@
-"""EXPLAIN of DELETE, UPDATE and MERGE: what they would do to which files and rows. Nothing is written."""
+"""EXPLAIN of what changes rows: what it would do to which files and rows. Nothing is written."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from bergsql.engine.table.row_changes import collect_changes
 from bergsql.engine.table.row_level_properties import Mode
 
 if TYPE_CHECKING:
+    from bergsql.engine.execute.destination import Target
     from bergsql.engine.execute.row_changes import Plan, Planned
     from bergsql.engine.plan.query import QueryPlan
     from bergsql.engine.session import Session
     from bergsql.engine.sql.statements import Name, Option
     from bergsql.engine.table.planning import FileTask
+    from bergsql.engine.table.producer import Producer
     from bergsql.engine.table.row_changes import RowChanges
 
 MOST_ROWS = 10_000_000
@@ -87,6 +89,22 @@ def _files(planned: Planned, changes: RowChanges) -> list[str]:
     elif partly:
         lines.append(f"  files that get deletes: {len(partly)}{_rows(partly)}")
     return lines
+
+
+def replaced(target: Target, producer: Producer | None) -> list[str]:
+    """Which files an INSERT OVERWRITE replaces; without a ``producer`` the rows tell, when they are there."""
+    from bergsql.engine.table.planning import plan_files
+    from bergsql.engine.table.read_point import current
+
+    metadata = target.table.metadata
+    point = target.point or current(metadata)
+    tasks = plan_files(metadata, point, None, target.name.catalog.storage()).tasks
+    selection = None if producer is None else producer.selection(metadata)
+    if selection is not None:
+        tasks = tuple(t for t in tasks if selection.takes(t.data_file, metadata))
+    elif not metadata.spec.is_unpartitioned:
+        return [f"  files replaced: those of the partitions that get rows, of {len(tasks)}{_rows(tasks)}"]
+    return [f"  files replaced: {len(tasks)}{_rows(tasks)}"]
 
 
 def _rows(tasks: Sequence[FileTask]) -> str:

@@ -212,10 +212,17 @@ def _producer(session: Session, prepared: Prepared, written: Written, schema: Sc
     return OverwritePartitions(written.files)
 
 
-def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str]:
-    """The plan of an INSERT's query, and what it would do to which table."""
-    target, hints, upsert = _target(session, statement)
-    assigned = assign_query(session, statement, target.table, target.name)
-    does = "Overwrite" if statement.overwrite or hints.overwrites else "Append" if upsert is None else "Upsert"
+def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, str, list[str]]:
+    """The plan of an INSERT's query; what it would do to which table; and lines that tell what it replaces."""
+    prepared = prepare(session, statement)
+    target, upsert = prepared.target, prepared.upsert
+    overwrites = statement.overwrite or bool(prepared.hints.overwrites)
+    does = "Overwrite" if overwrites else "Append" if upsert is None else "Upsert"
     by = "" if upsert is None else f" by key ({upsert})"
-    return assigned.plan, f"{does} {target.name}{by}{target.place}"
+    title = f"{does} {target.name}{by}{target.place}"
+    if not overwrites:
+        return prepared.assigned.plan, title, []
+    from bergsql.engine.execute.explain_changes import replaced
+
+    producer = _producer(session, prepared, Written((), 0), target.table.metadata.schema)
+    return prepared.assigned.plan, title, replaced(target, producer)
