@@ -17,20 +17,25 @@ from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def bind_with(
-    query: exp.Expr, planner: Planner, parent: Scope | None, ctes: Mapping[str, Cte]
+    query: exp.Expr,
+    planner: Planner,
+    parent: Scope | None,
+    ctes: Mapping[str, Cte],
+    others: Sequence[exp.Expr] = (),
 ) -> tuple[dict[str, Cte], list[str]]:
-    """The named queries that ``query`` sees, and those of its own WITH as SQL."""
+    """The named queries that ``query`` sees, and those of its own WITH as SQL. ``others`` may read them too."""
     named = dict(ctes)
     head: list[str] = []
     node = query.args["with_"]
     recursive = bool(node.args.get("recursive"))
     scope = Scope(planner.flavour)
     own: set[str] = set()
-    readers = Counter(scope.fold(t.name) for t in query.find_all(exp.Table) if not t.args.get("db"))
+    tables = (t for q in (query, *others) for t in q.find_all(exp.Table))
+    readers = Counter(scope.fold(t.name) for t in tables if not t.args.get("db"))
     refuse_unknown_parts(node)
     for cte in node.expressions:
         refuse_unknown_parts(cte)

@@ -118,7 +118,8 @@ class _Planning:
         if node.args.get("with_") is not None:
             from bergsql.engine.plan.ctes import bind_with
 
-            self.ctes, self.head = bind_with(node, planner, None, {})
+            others = [e.ast for e in _written(statement)]
+            self.ctes, self.head = bind_with(node, planner, None, {}, others)
         scope, sql = self._bind_source(node)
         source = scope.sources[0]
         self.evolved: Evolved | None = None
@@ -261,16 +262,13 @@ class _Planning:
     def _joined(self, on: Sequence[Bound], conditions: Sequence[Bound | None], *, writes: bool) -> str:
         """The rows of the join, with what :meth:`query` reads of them."""
         join, sides = self.join, self.sides
-        file, position = place_columns(sides.target)
-        found = f"{file} IS NOT NULL"
-        clause, none = self._clause_sql(conditions, found), "CAST(NULL AS BIGINT)"
+        none = "CAST(NULL AS BIGINT)"
+        file, position = place_columns(sides.target) if join.has_target else (none, none)
         row_id = sides.target.row_id if writes and join.has_target else none
-        items = (
-            [f"{file} AS file", f"{position} AS position"]
-            if join.has_target
-            else [f"{none} AS file", f"{none} AS position"]
-        )
-        items += [f"CAST({clause} AS INTEGER) AS clause", f"{row_id} AS row_id"]
+        found = f"{file} IS NOT NULL"
+        clause = self._clause_sql(conditions, found)
+        items = [f"{file} AS file", f"{position} AS position", f"CAST({clause} AS INTEGER) AS clause"]
+        items.append(f"{row_id} AS row_id")
         if is_unique(self.statement.clauses):
             flags = [found] if join.source else []
             flags += [f"{THERE} IS NOT NULL"] if join.target else []
@@ -308,7 +306,7 @@ class _Planning:
         """ON so that DuckDB joins by a hash wherever something is equal on both sides."""
         if any(known_value(part, self.planner) in (False, None) for part in on):
             return f"{position} = {NEVER}" if self.join.target and self.join.source else "FALSE"
-        alias = position.rpartition(".")[0] + "."
+        alias = f"{self.sides.target.alias}."
         sides = [(alias in part.sql, f"{SOURCE}." in part.sql) for part in on]
         if (True, True) in sides or self.join.sql == "JOIN":
             return " AND ".join(part.sql for part in on)

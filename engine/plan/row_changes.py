@@ -81,7 +81,7 @@ class Target:
         self.source = source
         self.sql = sql
         self._planner = planner
-        self._alias = sql.removeprefix(f"{planner.slots[slot].mark} AS ")
+        self.alias = sql.removeprefix(f"{planner.slots[slot].mark} AS ")
 
     @property
     def schema(self) -> Schema:
@@ -103,7 +103,7 @@ class Target:
     def place(self, name: str) -> str:
         """SQL of a place column of its rows (``PLACE_FILE`` …), which will be read."""
         self._planner.slots[self.slot].columns.add(name)
-        return f"{self._alias}.{identifier(name)}"
+        return f"{self.alias}.{identifier(name)}"
 
     @property
     def row_id(self) -> str:
