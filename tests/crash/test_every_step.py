@@ -6,7 +6,7 @@ Killed behind a step is killed before the next one; beside that a write may have
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from errno import EIO, ENOSPC, EROFS
 from os import strerror
 from pathlib import Path
@@ -24,6 +24,9 @@ CLEANING = (
 )
 FILLED = "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 1, 'c'), (4, 2, NULL)"
 PLAIN = "CREATE TABLE t (id BIGINT, day BIGINT, name STRING) USING iceberg TBLPROPERTIES ('write.format.default'='{}')"
+COPYING = "ALTER TABLE t SET TBLPROPERTIES ('write.delete.mode'='copy-on-write', 'write.update.mode'='copy-on-write', 'write.merge.mode'='copy-on-write')"
+MERGING = COPYING.replace("copy-on-write", "merge-on-read")
+VECTORS = "ALTER TABLE t SET TBLPROPERTIES ('format-version'='3')"
 CASES = {
     "insert": Case((TABLE, FILLED), "INSERT INTO t VALUES (5, 1, 'a'), (6, 3, 'b')"),
     "cleanup": Case((TABLE, FILLED, CLEANING, FILLED), "INSERT INTO t VALUES (5, 1, 'a'), (6, 3, 'b')"),
@@ -32,10 +35,27 @@ CASES = {
     "overwrite": Case(
         (TABLE, FILLED), "INSERT OVERWRITE t PARTITION (day = 1) SELECT id + 10, name FROM t WHERE day = 1"
     ),
+    "truncate": Case((TABLE, FILLED), "TRUNCATE TABLE t"),
+    "delete, copy-on-write": Case((TABLE, FILLED, COPYING), "DELETE FROM t WHERE id IN (1, 2)"),
+    "delete, merge-on-read": Case((TABLE, FILLED, MERGING), "DELETE FROM t WHERE id IN (1, 2)"),
+    "update, copy-on-write": Case((TABLE, FILLED, COPYING), "UPDATE t SET name = 'u', day = day + 1 WHERE id > 2"),
+    "update, vectors": Case(
+        (TABLE, FILLED, MERGING, VECTORS, "DELETE FROM t WHERE id = 1"), "UPDATE t SET name = 'u' WHERE id > 2"
+    ),
 }
-BOUNDED = 2
-"""How many steps are tried of each statement in every run; all of them in the long one."""
-SHARE = [pytest.param(True, id="some"), pytest.param(False, id="all", marks=pytest.mark.long)]
+BOUNDED = 5
+"""How many faults are tried of each statement in every run; all of them in the long one."""
+MAKING = frozenset({Kind.CREATE, Kind.WRITE, Kind.LINK, Kind.RENAME, Kind.MKDIR})
+FAULTS = {
+    "killed": Fault(Mode.KILL),
+    "torn": Fault(Mode.TEAR),
+    "Ctrl-C": Fault(Mode.PRESS),
+    "EIO": Fault(Mode.FAIL, error=EIO),
+    "ENOSPC": Fault(Mode.FAIL_ON, error=ENOSPC, kinds=MAKING),
+    "EROFS": Fault(Mode.FAIL_ON, error=EROFS, kinds=frozenset(Kind) - {Kind.SYNC}),
+    "lost": Fault(Mode.LOSE, error=EIO, kinds=frozenset(Kind) - {Kind.CREATE}),
+}
+UNKNOWN = "It is not known whether"
 
 
 @pytest.fixture(scope="module")
@@ -44,75 +64,88 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faults]:
         yield server
 
 
-def points(house: Warehouse, some: bool, *seed: object, kinds: Iterable[Kind] = Kind) -> list[int]:
-    """The steps to be tried, of these kinds."""
-    wanted = set(kinds)
-    found = [n for n, step in enumerate(house.clean.steps) if step.kind in wanted]
-    if not some:
-        return found
-    return sorted(random.Random(repr(seed)).sample(found, min(BOUNDED, len(found))))
-
-
-@pytest.mark.parametrize("some", SHARE)
-@pytest.mark.parametrize("mode", [Mode.KILL, Mode.TEAR])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_killed(case: str, kind: str, mode: Mode, some: bool, tmp_path: Path, faulty: Faults) -> None:
-    """The table reads as before or as after, nothing needed is gone, and the next writer works."""
+def test_some(case: str, kind: str, tmp_path: Path, faulty: Faults) -> None:
     house = Warehouse(tmp_path, faulty, kind, CASES[case])
-    for at in points(house, some, case, kind, mode):
-        house.restore()
-        ran = house.run(CASES[case].statement, fault=Fault(mode, at))
-        step = f"{mode.name} at {at}: {ran.steps[-1]}"
-        assert (ran.fired, ran.code) in ((True, -9), (False, 0)), step
-        house.check_whole()
-        rows = house.check_next()
-        assert rows in (house.before, house.after), step
-        if not ran.fired:  # it has a step less than the first time: threads write as they come
-            assert rows == house.after, step
+    every = [(name, at) for name in FAULTS for at in points(house, name)]
+    for name, at in random.Random(f"{case} {kind}").sample(every, BOUNDED):
+        check(house, name, at)
 
 
-MAKING = {Kind.CREATE, Kind.WRITE, Kind.LINK, Kind.RENAME, Kind.MKDIR}
-REFUSALS = {
-    "EIO": Fault(Mode.FAIL, error=EIO),
-    "ENOSPC": Fault(Mode.FAIL_ON, error=ENOSPC, kinds=frozenset(MAKING)),
-    "EROFS": Fault(Mode.FAIL_ON, error=EROFS, kinds=frozenset(Kind) - {Kind.SYNC}),
-    "lost": Fault(Mode.LOSE, error=EIO, kinds=frozenset(Kind) - {Kind.CREATE}),
-}
-UNKNOWN = ("It is not known whether",)
-
-
-@pytest.mark.parametrize("some", SHARE)
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.long
+@pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_refused(case: str, kind: str, refusal: str, some: bool, tmp_path: Path, faulty: Faults) -> None:
-    """One clear line, no file that stays, and the next statement works; or it was done all the same, and is whole."""
+def test_all(case: str, kind: str, name: str, tmp_path: Path, faulty: Faults) -> None:
     house = Warehouse(tmp_path, faulty, kind, CASES[case])
-    fault = REFUSALS[refusal]
-    for at in points(house, some, case, kind, refusal, kinds=fault.kinds):
-        house.restore()
-        ran = house.run(CASES[case].statement, fault=fault._replace(at=at))
-        step = f"{refusal} at {at}: {ran.steps[at] if at < len(ran.steps) else None}\n{ran.err}"
-        left = house.files()
-        house.check_whole()
-        rows = house.check_next()
-        if ran.code == 0:
-            assert rows == house.after, step
+    for at in points(house, name):
+        check(house, name, at)
+
+
+def points(house: Warehouse, name: str) -> list[int]:
+    """The steps that the fault can happen at."""
+    return [n for n, step in enumerate(house.clean.steps) if step.kind in FAULTS[name].kinds]
+
+
+def check(house: Warehouse, name: str, at: int) -> None:
+    """What must hold behind each fault: the table is whole, the next writer works, and what was told is true."""
+    house.restore()
+    ran = house.run(house.case.statement, fault=FAULTS[name]._replace(at=at))
+    left = house.files()
+    house.check_whole()
+    rows = house.check_next()
+    happened = ran.steps[min(at, len(ran.steps) - 1)]
+    try:
+        if name in ("killed", "torn"):
+            check_killed(house, ran, rows)
+        elif name == "Ctrl-C":
+            check_interrupted(house, ran, rows, left)
         else:
-            check_told(ran, fault, step)
-            unknown = any(text in ran.err for text in UNKNOWN)
-            assert rows == house.before or (unknown and rows == house.after), step
-            removing = ran.steps[at].kind in (Kind.UNLINK, Kind.RMDIR)
-            if not (unknown or removing or refusal == "EROFS"):
-                assert left == house.old_files, step
+            check_refused(house, FAULTS[name], ran, rows, left, happened.kind)
+    except AssertionError as failure:
+        failure.add_note(f"{name} at {at}: {happened}\n{ran.err}")
+        raise
 
 
-def check_told(ran: Ran, fault: Fault, step: str) -> None:
-    assert ran.code == 1, step
+def check_killed(house: Warehouse, ran: Ran, rows: list[str]) -> None:
+    """The table reads as before or as after."""
+    assert (ran.fired, ran.code) in ((True, -9), (False, 0))
+    assert rows in (house.before, house.after)
+    if not ran.fired:  # it has a step less than the first time: threads write as they come
+        assert rows == house.after
+
+
+def check_interrupted(house: Warehouse, ran: Ran, rows: list[str], left: set[str]) -> None:
+    """Nothing happened, and no file stays; or it came too late, and the statement says that all is done."""
+    assert "Traceback" not in ran.err
+    assert ran.code in (0, 130)
+    if "; snapshot " in ran.err:
+        assert rows == house.after
+    else:
+        assert ran.code == 130
+        assert rows == house.before
+        assert left == house.old_files
+
+
+def check_refused(house: Warehouse, fault: Fault, ran: Ran, rows: list[str], left: set[str], kind: Kind) -> None:
+    """One clear line, and no file that stays; or it was done all the same, and is whole."""
+    if ran.code == 0:
+        assert rows == house.after
+        return
+    check_told(ran, strerror(fault.error))
+    unknown = UNKNOWN in ran.err
+    assert rows == house.before or (unknown and rows == house.after)
+    removing = kind in (Kind.UNLINK, Kind.RMDIR)
+    if not (unknown or removing or fault.error == EROFS):
+        assert left == house.old_files
+
+
+def check_told(ran: Ran, reason: str) -> None:
+    assert ran.code == 1
     lines = [line for line in ran.err.splitlines() if not line.startswith("[INFO]")]
-    assert lines[0].startswith("[ERROR] "), step
-    assert sum(line.startswith("[ERROR] ") for line in lines) == 1, step
-    assert strerror(fault.error) in lines[0] or "catalog.db" in lines[0], step
-    assert "Traceback" not in ran.err, step
-    assert "Internal error" not in ran.err, step
+    assert lines[0].startswith("[ERROR] ")
+    assert sum(line.startswith("[ERROR] ") for line in lines) == 1
+    assert reason in lines[0] or "catalog.db" in lines[0]
+    assert "Traceback" not in ran.err
+    assert "Internal error" not in ran.err

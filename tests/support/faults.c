@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum kind { CREATE, WRITE, SYNC, LINK, RENAME, UNLINK, RMDIR, MKDIR, TRUNCATE };
-enum mode { COUNT, KILL, TEAR, FAIL, FAIL_ON, LOSE };
+enum mode { COUNT, KILL, TEAR, FAIL, FAIL_ON, LOSE, PRESS };
 
 #define LOGGED 20000
 struct step {
@@ -80,6 +80,7 @@ static int step(enum kind kind, int dir, const char *path, long length, int *wro
         }
         int meant = (state->kinds >> kind) & 1;
         if (n == state->at && state->mode == KILL) state->fired = 1, die();
+        if (n == state->at && state->mode == PRESS) state->fired = 1, kill(getpid(), SIGINT);
         if (n == state->at && state->mode == FAIL && meant) *wrong = state->error;
         if (n >= state->at && state->mode == FAIL_ON && meant) *wrong = state->error;
         if (*wrong) state->fired = 1;

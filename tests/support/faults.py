@@ -43,6 +43,7 @@ class Mode(IntEnum):
     FAIL = 3  # it fails, once
     FAIL_ON = 4  # it fails, and so do all that follow
     LOSE = 5  # it is carried out, and says that it failed
+    PRESS = 6  # Ctrl-C comes just before it
 
 
 ALL = frozenset(Kind)

@@ -22,8 +22,7 @@ NEXT = 777
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement, and those that make the table ``t`` before it; its first column is ``id``. ``adds``: columns of the
-    next writer's row behind that."""
+    """A statement, those that make the table ``t (id, day, name)`` before it, and the next writer's."""
 
     setup: Sequence[str]
     statement: str
@@ -37,7 +36,7 @@ class Warehouse:
     def __init__(self, folder: Path, faults: Faults, kind: str, case: Case) -> None:
         self.place, self._saved = folder / "wh", folder / "saved"
         self.place.mkdir()
-        self._faults, self._kind, self._case = faults, kind, case
+        self._faults, self._kind, self.case = faults, kind, case
         options = f"'catalog-type'='{kind}', 'warehouse'='{self.place}'"
         if kind == "jdbc":
             options += f", 'uri'='jdbc:sqlite:{self.place}/catalog.db'"
@@ -57,7 +56,7 @@ class Warehouse:
         """Run statements in a process of their own, in the database ``db`` if ``inside``."""
         use = ("USE db",) if inside else ()
         arguments = [part for s in (*self._start, *use, *statements) for part in ("-e", s)]
-        return self._faults.run(["--dialect", self._case.flavour, "--format", "jsonl", *arguments], self.place, fault)
+        return self._faults.run(["--dialect", self.case.flavour, "--format", "jsonl", *arguments], self.place, fault)
 
     def restore(self) -> None:
         """As it was before the statement."""
@@ -103,7 +102,7 @@ class Warehouse:
 
         Both are one process, after which the table is whole.
         """
-        ran = self.run("SELECT * FROM t", self._case.following, "SELECT * FROM t")
+        ran = self.run("SELECT * FROM t", self.case.following, "SELECT * FROM t")
         assert ran.code == 0, ran.err
         lines = ran.out.splitlines()
         seen = sorted(lines[: len(lines) // 2])
