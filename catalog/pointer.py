@@ -104,12 +104,12 @@ class PointerCatalog(Catalog):
     def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
         if self.table_exists(ident):
             raise self.table_already_exists(ident)
-        location = self._write(metadata, 0)
+        location = self._new_location(metadata, 0)
 
         def insert() -> None:
             self.insert_pointer(ident, location)
 
-        self._point(ident, location, metadata, None, insert)
+        self._make(ident, location, metadata, None, insert)
         return LoadedTable(ident, metadata, location, self.name)
 
     def commit(self, base: LoadedTable, updates: Sequence[TableUpdate]) -> LoadedTable:
@@ -122,13 +122,13 @@ class PointerCatalog(Catalog):
         if current is None or current.location != base.metadata_location:
             raise base.overtaken()
         metadata = log_previous(changed, base.metadata, base.metadata_location)
-        location = self._write(metadata, _version(base.metadata_location) + 1)
+        location = self._new_location(metadata, _version(base.metadata_location) + 1)
 
         def swap() -> None:
             if not self.swap_pointer(base.ident, base.metadata_location, location):
                 raise base.overtaken()
 
-        self._point(base.ident, location, metadata, base.metadata_location, swap)
+        self._make(base.ident, location, metadata, base.metadata_location, swap)
         self._delete_dropped(base.metadata, metadata)
         return LoadedTable(base.ident, metadata, location, self.name)
 
@@ -141,21 +141,24 @@ class PointerCatalog(Catalog):
 
     # --- one version -------------------------------------------------------------------------------------------------
 
-    def _write(self, metadata: TableMetadata, version: int) -> str:
-        """Write a metadata file, durably, under a name of its own; its location."""
+    def _new_location(self, metadata: TableMetadata, version: int) -> str:
+        """A name of its own for a metadata file."""
         directory = metadata.properties.get(METADATA_PATH, f"{metadata.location}/metadata").rstrip("/")
         if scheme_of(directory) != scheme_of(metadata.location):
             raise BergError(
                 ErrorCode.OPTION, f"The table property '{METADATA_PATH}' leads to another storage: {directory}."
             )
-        gzipped = is_gzip(metadata)
+        return f"{directory}/{version:05d}-{uuid4()}{'.gz' if is_gzip(metadata) else ''}.metadata.json"
+
+    def _write(self, location: str, metadata: TableMetadata) -> None:
+        """Write a metadata file, durably."""
         data = metadata.serialize()
-        if gzipped:
+        if is_gzip(metadata):
             from gzip import compress
 
             data = compress(data, mtime=0)
-        location = f"{directory}/{version:05d}-{uuid4()}{'.gz' if gzipped else ''}.metadata.json"
         storage = self.storage(location)
+        directory = location.rpartition("/")[0]
         above: str | None = directory
         missing = []
         while above is not None and not storage.is_dir(above):
@@ -166,18 +169,18 @@ class PointerCatalog(Catalog):
         for place in (directory, *map(parent_of, missing)):
             if place is not None:
                 storage.fsync_dir(place)
-        return location
 
-    def _point(
+    def _make(
         self, ident: TableIdent, location: str, metadata: TableMetadata, base: str | None, move: Callable[[], None]
     ) -> None:
-        """Let the pointer lead to a new version, built on the one at ``base``.
+        """Write a new version, built on the one at ``base``, and let the pointer lead to it.
 
         Returns if it does, also when an interruption came behind that. The new file is deleted when it certainly does
         not; CommitStateUnknown when that cannot be told.
         """
         storage = self.storage(location)
         try:
+            self._write(location, metadata)
             move()
         except BaseException as failure:
             told = isinstance(failure, BergError) and not isinstance(failure, CommitStateUnknown)
