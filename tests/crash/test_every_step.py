@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.faults import Fault, Faults, Kind, Mode, Ran, faults
-from tests.support.stepped import Case, Warehouse
+from tests.support.stepped import NEXT, Case, Warehouse
 
 KINDS = ("hadoop", "jdbc")
 TABLE = "CREATE TABLE t (id BIGINT, day BIGINT, name STRING) USING iceberg PARTITIONED BY (day)"
@@ -27,6 +27,12 @@ PLAIN = "CREATE TABLE t (id BIGINT, day BIGINT, name STRING) USING iceberg TBLPR
 COPYING = "ALTER TABLE t SET TBLPROPERTIES ('write.delete.mode'='copy-on-write', 'write.update.mode'='copy-on-write', 'write.merge.mode'='copy-on-write')"
 MERGING = COPYING.replace("copy-on-write", "merge-on-read")
 VECTORS = "ALTER TABLE t SET TBLPROPERTIES ('format-version'='3')"
+MERGE = """MERGE INTO t USING (VALUES (1, 1, 'one'), (2, 2, 'two'), (6, 3, 'six')) AS s(id, day, name) ON t.id = s.id
+WHEN MATCHED AND s.id = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT *"""
+KEYED = (
+    "CREATE TABLE t (id BIGINT, day BIGINT, name STRING, PRIMARY KEY (id, day) NOT ENFORCED) PARTITIONED BY (day)"
+    " WITH ('format-version'='2', 'write.upsert.enabled'='true')"
+)
 CASES = {
     "insert": Case((TABLE, FILLED), "INSERT INTO t VALUES (5, 1, 'a'), (6, 3, 'b')"),
     "cleanup": Case((TABLE, FILLED, CLEANING, FILLED), "INSERT INTO t VALUES (5, 1, 'a'), (6, 3, 'b')"),
@@ -41,6 +47,15 @@ CASES = {
     "update, copy-on-write": Case((TABLE, FILLED, COPYING), "UPDATE t SET name = 'u', day = day + 1 WHERE id > 2"),
     "update, vectors": Case(
         (TABLE, FILLED, MERGING, VECTORS, "DELETE FROM t WHERE id = 1"), "UPDATE t SET name = 'u' WHERE id > 2"
+    ),
+    "merge, copy-on-write": Case((TABLE, FILLED, COPYING), MERGE),
+    "merge, merge-on-read": Case((TABLE, FILLED, MERGING), MERGE),
+    "merge, vectors": Case((TABLE, FILLED, MERGING, VECTORS, "DELETE FROM t WHERE id = 4"), MERGE),
+    "upsert": Case(
+        (KEYED, FILLED),
+        "INSERT INTO t VALUES (1, 1, 'new'), (6, 3, 'b')",
+        "flink",
+        f"INSERT INTO t VALUES ({NEXT}, 1, 'next')",
     ),
 }
 BOUNDED = 5
