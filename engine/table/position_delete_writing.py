@@ -199,7 +199,7 @@ class _Written:
 
 
 class _ParquetWriter:
-    """Writes the local file ``path``."""
+    """Writes the local file ``path``, when it is closed: nothing is to be written of what is abandoned."""
 
     def __init__(self, path: str, settings: WriteProperties, row_group: int) -> None:
         import json
@@ -220,9 +220,10 @@ class _ParquetWriter:
         self._schema, self._row_group = schema, row_group
         self._open: list[pa.RecordBatch] = []
         """The row group that is not written yet."""
-        self._file = pa.OSFile(path, "wb")
+        self._path = path
+        self._made = pa.BufferOutputStream()
         self._writer: Any = pq.ParquetWriter(
-            self._file,
+            self._made,
             schema,
             compression={"lz4_raw": "lz4", "uncompressed": "none"}.get(settings.codec, settings.codec),
             compression_level=settings.level,
@@ -234,7 +235,7 @@ class _ParquetWriter:
     @property
     def size(self) -> int:
         """Bytes written so far: whole row groups."""
-        return int(self._file.tell())
+        return int(self._made.tell())
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._open.append(batch)
@@ -254,8 +255,7 @@ class _ParquetWriter:
         if self._open:
             self._flush()
         self._writer.close()
-        self._file.close()
+        Path(self._path).write_bytes(self._made.getvalue())
 
     def abandon(self) -> None:
-        """Close the file, of which nothing is wanted any more."""
-        self._file.close()
+        """Nothing of the file is wanted any more."""
