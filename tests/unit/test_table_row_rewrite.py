@@ -476,3 +476,30 @@ def test_defaults() -> None:
     found = RowLevelProperties.of({"write.merge.mode": "MERGE-ON-READ"}, "merge", 2)
     assert (found.mode, found.isolation) == (MOR, "serializable")
     assert RowLevelProperties.of({}, "merge", 2).mode is COW
+
+
+def test_a_partition_column_that_is_gone(case: tuple[int, Changer], tables: Tables) -> None:
+    """Delete files lie in the partitions of their data files, also where the column that made these was dropped."""
+    version, changer = case
+    filled(tables, version, by=[("name", bucket(2))])
+    void = PartitionSpec(0, (PartitionField(2, 1000, "name_bucket", Transform(TransformKind.VOID)),))
+    tables.catalog.commit(tables.load(), [AddPartitionSpec(void), SetDefaultSpec()])
+    narrow = Schema(1, (NestedField(1, "id", LongType(), False),))
+    tables.catalog.commit(tables.load(), [AddSchema(narrow), SetCurrentSchema()])
+    changer.change("id % 10 = 1")
+    changer.change("id % 10 = 2", {"id": "id + 100"}, "SELECT 200::BIGINT")
+    left = [i for i in range(30) if i % 10 not in (1, 2)]
+    assert [i for (i,) in changer.read()] == [*left, 102, 112, 122, 200]
+    changer.change("id < 200")
+    assert changer.read() == [(200,)]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_more_files_than_have_a_branch_of_their_own(mode: Mode, tables: Tables) -> None:
+    tables.create({"id": "long", "p": "int"}, [("p", IDENTITY)])
+    tables.insert("SELECT i, (i % 150)::INT FROM range(1500) r(i)")
+    changer = Changer(tables, mode)
+    changer.change("id % 7 = 1")
+    changer.change("id % 7 = 2", {"p": "p + 1"})
+    expected = sorted((i, i % 150 + (i % 7 == 2)) for i in range(1500) if i % 7 != 1)
+    assert changer.read() == expected
