@@ -27,6 +27,7 @@ __all__ = [
     "half_of_memory",
     "is_interruption",
     "set_variables",
+    "stream_batches",
 ]
 
 CHUNK_ROWS = 2048
@@ -153,6 +154,18 @@ def fetch_batches(cursor: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.R
         # DuckDB advises its relations, which would run the query again.
         warnings.simplefilter("ignore", UserWarning)
         reader: Any = cursor.to_arrow_reader(rows)
+    yield from reader
+
+
+def stream_batches(cursor: duckdb.DuckDBPyConnection, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a query as Arrow batches of at most ``rows``, as they are found.
+
+    Of what a cursor has executed, DuckDB puts all rows into memory before it makes a batch: here it plans twice
+    instead.
+    """
+    import duckdb as _package  # noqa: F401 - without the whole package, its core does not know Arrow
+
+    reader: Any = cursor.sql(sql).to_arrow_reader(rows)
     yield from reader
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
-from bergsql.engine.duck import fetch_batches, set_variables
+from bergsql.engine.duck import set_variables, stream_batches
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.table.position_runs import MOST_POSITIONS, runs
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FILE, _POSITION, _CLAUSE, _ROW_ID = (f"\ue000{name}" for name in ("file", "position", "clause", "row_id"))
 """What the first columns of the query are called here: as no column of a table can be."""
 _TABLE = "row_changes"
-_BATCH_ROWS = 1 << 20
+_BATCH_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def collect_changes(
             source = f"temp.main.{_TABLE}"
         found = _Found(len(clauses))
         places = ", ".join(map(identifier, (_FILE, _POSITION, _CLAUSE)))
-        for batch in fetch_batches(cursor.execute(f"SELECT {places} FROM {source}"), _BATCH_ROWS):
+        for batch in stream_batches(cursor, f"SELECT {places} FROM {source}", _BATCH_ROWS):
             found.add(batch)
         if unique and found.doubled:
             raise BergError(
