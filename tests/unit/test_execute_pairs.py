@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bergsql.catalog.base import LoadedTable, TableIdent
@@ -32,6 +32,7 @@ from bergsql.engine.table.writer import write_rows
 ROWS = [(i, i // 2, i) for i in range(8)]
 """A number that no other row has; a key that some have in common; a value."""
 COMPACT = "compact"
+UPSERT = "INSERT INTO {t} /*+ OPTIONS('upsert-enabled'='true') */"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ def changes(draw: st.DrawFn) -> str:
                 f"DELETE FROM {{t}} WHERE {where}",
                 f"UPDATE {{t}} SET v = v + 10 WHERE {where}",
                 f"UPDATE {{t}} SET k = k + 2, v = v - 1 WHERE {where}",
+                f"MERGE INTO {{t}} AS t USING (VALUES (1, 0, 5), (3, 1, 6), (104{{n}}, {key}, 7)) AS s (uid, k, v) "
+                "ON t.uid = s.uid WHEN MATCHED AND s.v = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v "
+                "WHEN NOT MATCHED THEN INSERT (uid, k, v) VALUES (s.uid, s.k, s.v)",
             ]
         )
     )
@@ -97,6 +101,10 @@ def statements(draw: st.DrawFn) -> str:
                     f"INSERT OVERWRITE {{t}} SELECT uid, k, v * 2 FROM {{t}} WHERE {where}",
                     f"INSERT OVERWRITE {{t}} VALUES (102{{n}}, {key}, 60)",
                     "TRUNCATE TABLE {t}",
+                    f"MERGE INTO {{t}} AS t USING (VALUES ({key}, 5)) AS s (k, v) ON t.k = s.k AND t.v < 50 "
+                    "WHEN NOT MATCHED THEN INSERT (uid, k, v) VALUES (105{n}, s.k, 55) "
+                    "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = v + 1",
+                    f"{UPSERT} VALUES ({key}, {key // 2}, 70), (106{{n}}, {key}, 71), (1, 0, 72)",
                     COMPACT,
                 ]
             ),
@@ -125,8 +133,9 @@ class Pair:
         for command in ("delete", "update", "merge"):
             given |= {f"write.{command}.mode": mode, f"write.{command}.isolation-level": isolation}
         options = ", ".join(f"'{k}' = '{v}'" for k, v in given.items())
+        key = "PRIMARY KEY (uid, k) NOT ENFORCED"
         by = "PARTITIONED BY (k)" if partitioned else ""
-        self.run(self.one, f"CREATE TABLE {name} (uid BIGINT, k BIGINT, v BIGINT) {by} WITH ({options})")
+        self.run(self.one, f"CREATE TABLE {name} (uid BIGINT, k BIGINT, v BIGINT, {key}) {by} WITH ({options})")
         for some in (ROWS[:3], ROWS[3:], [(8, 1, 8), (9, 4, 9)]):
             self.run(self.one, f"INSERT INTO {name} VALUES {', '.join(map(str, some))}")
         self.run(self.one, f"DELETE FROM {name} WHERE uid > 7")
@@ -194,6 +203,8 @@ SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(Heal
 
 def check_serializable(pair: Pair, layout: tuple[int, str, bool, str], mine: str, theirs: str) -> None:
     version, mode, partitioned, granularity = layout
+    # A rewriting is not a statement of ours yet, and version 1 has no delete files.
+    assume(mine != COMPACT and (version > 1 or not (mine + theirs).count(UPSERT)))
     table, one_first, other_first = (
         pair.table(version, mode, partitioned, "serializable", granularity) for _ in range(3)
     )
@@ -208,16 +219,14 @@ def check_serializable(pair: Pair, layout: tuple[int, str, bool, str], mine: str
 @given(LAYOUTS, statements(), statements())
 @settings(max_examples=20, **SETTINGS)
 def test_serializable(pair: Pair, layout: tuple[int, str, bool, str], mine: str, theirs: str) -> None:
-    if mine != COMPACT:
-        check_serializable(pair, layout, mine, theirs)
+    check_serializable(pair, layout, mine, theirs)
 
 
 @pytest.mark.long
 @given(LAYOUTS, statements(), statements())
 @settings(max_examples=1000, **SETTINGS)
 def test_serializable_long(pair: Pair, layout: tuple[int, str, bool, str], mine: str, theirs: str) -> None:
-    if mine != COMPACT:
-        check_serializable(pair, layout, mine, theirs)
+    check_serializable(pair, layout, mine, theirs)
 
 
 def check_snapshot(pair: Pair, layout: tuple[int, str, bool, str], mine: str, theirs: str) -> None:
