@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.catalog.metadata.types import NestedField, UUIDType
-from bergsql.catalog.metadata.values import from_bytes, to_internal
+from bergsql.catalog.metadata.values import to_internal
 from bergsql.engine.table.binding import AllOf, AnyOf, Literal, Term, TermTest
 from bergsql.engine.table.datafile import (
     DataFile,
@@ -27,7 +27,7 @@ from bergsql.engine.table.datafile import (
     partition_key,
 )
 from bergsql.engine.table.facets import Facet, possible
-from bergsql.engine.table.file_facets import column_facets
+from bergsql.engine.table.file_facets import bound, column_facets
 from bergsql.engine.table.history import AGAIN
 from bergsql.engine.table.producer import Operation, Producer, Selection
 from bergsql.engine.table.pruning import PartitionFacets
@@ -171,10 +171,11 @@ def _overlap(f: NestedField, a: FieldSummary, b: FieldSummary) -> bool:
     if a.lower is None or a.upper is None or b.lower is None or b.upper is None:
         # Without bounds there are only nulls and NaNs, unless nothing is known.
         return a.contains_nan is None or b.contains_nan is None
-    return bool(
-        from_bytes(f.type, a.lower) <= from_bytes(f.type, b.upper)
-        and from_bytes(f.type, b.lower) <= from_bytes(f.type, a.upper)
-    )
+    bounds = [bound(f.type, data) for data in (a.lower, a.upper, b.lower, b.upper)]
+    if None in bounds:  # of a column that was dropped, or became one of another type
+        return True
+    least, most, lower, upper = bounds
+    return bool(least <= upper and lower <= most)
 
 
 @dataclass(frozen=True)

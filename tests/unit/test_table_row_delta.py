@@ -35,7 +35,7 @@ from bergsql.catalog.metadata.changes import (
     SetSnapshotRef,
     TableUpdate,
 )
-from bergsql.catalog.metadata.evolve import add_column
+from bergsql.catalog.metadata.evolve import add_column, drop_column
 from bergsql.catalog.metadata.partition import PartitionField, PartitionSpec
 from bergsql.catalog.metadata.snapshots import SnapshotRef
 from bergsql.catalog.metadata.transforms import IDENTITY, bucket
@@ -47,7 +47,7 @@ from bergsql.engine.table.destination import Destination
 from bergsql.engine.table.history import StatementConflict
 from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.overwrite import OverwritePartitions
-from bergsql.engine.table.predicate import AlwaysFalse
+from bergsql.engine.table.predicate import AlwaysFalse, Compare, Op
 from bergsql.engine.table.row_delta import RowDelta
 from tests.support.made_files import COLUMNS, MadeFiles
 from tests.support.tables import Tables
@@ -569,3 +569,20 @@ def test_a_statement_that_read_nothing_meets_no_rows(tables: Tables, made: MadeF
     upsert = RowDelta([made.data("b", 3, 4)], [made.equality("b", 3, 4)], read=AlwaysFalse())
     tables.commit(table, upsert)
     assert live(tables) == {"a.parquet", "b.parquet", "b-keys.parquet"}
+
+
+def test_files_of_a_partition_by_a_column_that_was_dropped(tables: Tables, made: MadeFiles) -> None:
+    tables.create(COLUMNS, [("data", IDENTITY)], version=3)
+    x, y = made.data("x", at=("x",)), made.data("y", at=("y",))
+    tables.commit(tables.load(), Append([x]))
+    tables.commit(tables.load(), Append([y]))
+    tables.catalog.commit(tables.load(), [AddPartitionSpec(PartitionSpec(1, ())), SetDefaultSpec()])
+    schema = drop_column(tables.load().metadata.schema, ("data",))
+    tables.catalog.commit(tables.load(), [AddSchema(schema), SetCurrentSchema()])
+    vectors = [made.vector("v", x, offset=4), made.vector("v", y, offset=44)]
+    tables.commit(tables.load(), RowDelta((), vectors))
+    table = tables.load()
+    tables.commit(table, Append([made.data("theirs", 50, 59, spec_id=1)]))
+    tables.commit(table, RowDelta([made.data("z", 1, 9, spec_id=1)], (), [x], read=Compare("id", Op.EQ, 0)))
+    assert live(tables) == {"y.parquet", "z.parquet", "theirs.parquet", "v.puffin"}
+    assert [f.referenced_data_file for f in tables.files() if f.content_offset] == [y.path]
