@@ -10,6 +10,7 @@ from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.casts import coerce, type_text
 from bergsql.engine.plan.coercion import shared_type
 from bergsql.engine.plan.context import Context, type_error
+from bergsql.engine.plan.known import constant_of
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.sql_text import let
 from bergsql.engine.sql.parser.query import span_of
@@ -47,7 +48,7 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     symbol = SYMBOLS[type(node)]
     left, right = comparable(a, b, context, node)
     result = Bound.of(
-        _compared(symbol, left, right),
+        _with_null(symbol, left, right, context) or _compared(symbol, left, right),
         BOOLEAN,
         comparison_text(symbol, a, b),
         left,
@@ -58,6 +59,16 @@ def bind_comparison(node: exp.Expr, a: Bound, b: Bound, context: Context) -> Bou
     if symbol == "=" and right.is_constant and not left.is_constant and not left.volatile:
         result.equality = (left.sql, right.sql, right.type)
     return result
+
+
+def _with_null(symbol: str, left: Bound, right: Bound, context: Context) -> str | None:
+    """``a <=> NULL`` as ``a IS NULL``: of a field of a struct, DuckDB fails on the former while it opens a file."""
+    if symbol not in _DUCK:
+        return None
+    for value, other in ((right, left), (left, right)):
+        if value.fixed and constant_of(value, context) is None:
+            return f"({other.sql} IS {'NOT ' if symbol == '<!=>' else ''}NULL)"
+    return None
 
 
 def _compared(symbol: str, left: Bound, right: Bound) -> str:
@@ -374,9 +385,18 @@ def bind_in(node: exp.Expr, context: Context) -> Bound:
     pairs = [comparable(operand, v, context, node) for v in values]
     left = next((p[0] for p in pairs if p[0] is not operand), operand)
     items = [p[1] for p in pairs]
-    result = Bound.of(f"({left.sql} IN ({', '.join(i.sql for i in items)}))", BOOLEAN, text, left, *items)
+    result = Bound.of(_in_sql(left, items, context), BOOLEAN, text, left, *items)
     pushdown.in_list(result, left, items, context)
     return result
+
+
+def _in_sql(left: Bound, items: list[Bound], context: Context) -> str:
+    """NULLs stand beside the list: of a field of a struct, DuckDB fails on one in it while it opens a file."""
+    there = [i for i in items if left.fixed or not i.fixed or constant_of(i, context) is not None]
+    if not there:
+        return "CAST(NULL AS BOOLEAN)"
+    found = f"({left.sql} IN ({', '.join(i.sql for i in there)}))"
+    return found if len(there) == len(items) else f"({found} OR NULL)"
 
 
 def _one_type(operand: Bound, values: list[Bound], context: Context, node: exp.Expr) -> list[Bound]:
