@@ -108,7 +108,6 @@ def _files(slot: Slot, number: int, where: Bound | None, planner: Planner, *, on
     from bergsql.engine.table.planning import count_rows, plan_files
     from bergsql.engine.table.predicate import AlwaysFalse, AlwaysTrue
     from bergsql.engine.table.read_point import current
-    from bergsql.engine.table.whole_files import whole_files
 
     relation = slot.relation
     metadata, storage = relation.table.metadata, relation.storage
@@ -120,8 +119,8 @@ def _files(slot: Slot, number: int, where: Bound | None, planner: Planner, *, on
     wanted, other = (None, AlwaysFalse()) if where is None else outcomes(where, number, point.schema, planner)
     if not is_useful(other):
         return None
-    plan = plan_files(metadata, point, wanted, storage)
-    if len(whole_files(plan.tasks, other, metadata, point, storage)) < len(plan.tasks):
+    plan = plan_files(metadata, point, wanted, storage, other)
+    if len(plan.whole) < len(plan.tasks):
         return None
     rows = row_count(storage, metadata, plan.tasks) if not plan.equality_deletes else None
     return _Known(plan, wanted or AlwaysTrue(), rows)

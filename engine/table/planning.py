@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.pruning import Pruner
     from bergsql.engine.table.read_point import ReadPoint
+    from bergsql.engine.table.whole_files import WholeFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class FilePlan:
     """Delete files that apply to some file kept."""
     pruned_by: tuple[tuple[str, int], ...] = ()
     """How many files each rule left out, in the order in which the rules were asked: ``("partition day(ts)", 12)``."""
+    whole: tuple[FileTask, ...] = ()
+    """Those of the tasks that hold no other rows than wanted ones (whole_files.py), if that was asked."""
 
     @property
     def equality_deletes(self) -> bool:
@@ -62,15 +65,22 @@ class FilePlan:
         return self.delete_files > 0 and any(map(is_equality, distinct(t.deletes for t in self.tasks)))
 
 
-def plan_files(metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage) -> FilePlan:
+def plan_files(
+    metadata: TableMetadata,
+    point: ReadPoint,
+    predicate: Predicate | None,
+    storage: Storage,
+    others: Predicate | None = None,
+) -> FilePlan:
     """The files at ``point`` that may hold rows of ``predicate`` (None: all), whose columns are of its schema.
 
-    Of a point with ``appended`` they are those that these snapshots added.
+    Of a point with ``appended`` they are those that these snapshots added. ``others`` is what is known of the rows that
+    are not wanted: files without such rows are ``whole``.
     """
     if point.snapshot is None:
         return FilePlan()
     with _without_collector():
-        return _Planning(metadata, point, predicate, storage).plan()
+        return _Planning(metadata, point, predicate, storage, others).plan()
 
 
 def count_rows(metadata: TableMetadata, point: ReadPoint, storage: Storage) -> tuple[FilePlan, int] | None:
@@ -87,13 +97,19 @@ class _Planning:
     """One plan in the making."""
 
     def __init__(
-        self, metadata: TableMetadata, point: ReadPoint, predicate: Predicate | None, storage: Storage
+        self,
+        metadata: TableMetadata,
+        point: ReadPoint,
+        predicate: Predicate | None,
+        storage: Storage,
+        others: Predicate | None = None,
     ) -> None:
         assert point.snapshot is not None
         self._metadata = metadata
         self._storage = storage
         self._appended = point.appended
         self._pruner = _pruner(metadata, point.schema, predicate)
+        self._whole = _whole(metadata, point.schema, others)
         self._manifests = _manifests(metadata, point, point.snapshot, storage)
         self._files_total = 0
 
@@ -117,6 +133,7 @@ class _Planning:
             bytes_kept=sum(t.data_file.file_size for t in tasks),
             delete_files=len(distinct(t.deletes for t in tasks if t.deletes)),
             pruned_by=() if self._pruner is None else tuple(self._pruner.pruned_by.items()),
+            whole=() if self._whole is None else self._whole.among(tasks),
         )
 
     def counted(self) -> tuple[FilePlan, int] | None:
@@ -144,6 +161,8 @@ class _Planning:
             rows = live if self._pruner is None else self._pruner.files(columns, live)
             if rows:
                 found += columns.entries(rows)
+                if self._whole is not None:
+                    self._whole.look(columns, rows)
         found.sort(key=_age)  # stable: rows come in the order they were written
         return found
 
@@ -199,6 +218,14 @@ def _pruner(metadata: TableMetadata, schema: Schema, predicate: Predicate | None
     from bergsql.engine.table.pruning import Pruner
 
     return Pruner(metadata, schema, predicate)
+
+
+def _whole(metadata: TableMetadata, schema: Schema, others: Predicate | None) -> WholeFiles | None:
+    if others is None:
+        return None
+    from bergsql.engine.table.whole_files import WholeFiles
+
+    return WholeFiles(metadata, schema, others)
 
 
 @contextmanager

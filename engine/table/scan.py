@@ -74,13 +74,9 @@ def build_scan(
     point = point or current(metadata)
     schema = point.schema
     fields, places = _chosen(schema, columns, metadata)
-    plan = plan_files(metadata, point, predicate, storage)
-    whole: tuple[FileTask, ...] = ()
-    if others is not None:
-        from bergsql.engine.table.whole_files import whole_files
-
-        whole = whole_files(plan.tasks, others, metadata, point, storage)
-        plan = _without(plan, whole)
+    plan = plan_files(metadata, point, predicate, storage, others)
+    whole = plan.whole
+    plan = _without(plan, whole)
     with origins_named(metadata, point.snapshot, storage):
         scan = _scan_of(plan, table, storage, schema, (fields, places), predicate, name_prefix)
     return replace(scan, whole=whole) if whole else scan

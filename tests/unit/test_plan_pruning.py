@@ -23,7 +23,6 @@ from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.parser import parse
 from bergsql.engine.table.planning import plan_files
 from bergsql.engine.table.read_point import current
-from bergsql.engine.table.whole_files import whole_files
 
 COLUMNS = (
     "r int, id int, n bigint, d double, f float, price decimal(9,2), name string, day date, ts timestamp_ntz, "
@@ -269,8 +268,7 @@ def whole(session: Session, table: str, condition: str) -> list[str]:
     metadata = relation.table.metadata
     wanted, others = outcomes(where, 0, metadata.schema, planner)
     point = current(metadata)
-    tasks = plan_files(metadata, point, wanted, relation.storage).tasks
-    return [t.data_file.path for t in whole_files(tasks, others, metadata, point, relation.storage)]
+    return [t.data_file.path for t in plan_files(metadata, point, wanted, relation.storage, others).whole]
 
 
 def _check_whole(session: Session, dialect: str, zone: str, table: str, condition: str) -> int:
