@@ -85,6 +85,7 @@ def write_properties(options: Sequence[Option], metadata: TableMetadata, relatio
 _PROPERTIES = {
     "write-format": "write.format.default",
     "target-file-size-bytes": "write.target-file-size-bytes",
+    "distribution-mode": "write.distribution-mode",
     "compression-codec": "write.{}.compression-codec",
     "compression-level": "write.{}.compression-level",
     "compression-strategy": "write.{}.compression-strategy",

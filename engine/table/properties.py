@@ -39,6 +39,10 @@ ORC_CODECS = {
 LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 """The compression levels that a codec has."""
 
+DISTRIBUTIONS = {"none": "none", "hash": "hash", "range": "range"}
+"""What may be asked of how rows are spread over files. One file a partition, and one order of rows for all files of a
+table without partitions, are the writer's way, so all of them are carried out alike."""
+
 _DELETES = "write.delete."
 _STRATEGIES = {"speed": "speed", "compression": "compression"}
 OBJECT_STORAGE = "write.object-storage.enabled"
@@ -97,6 +101,7 @@ class WriteProperties:
 
 def _write_properties(read: PropertyReader, properties: Mapping[str, str], table_location: str) -> WriteProperties:
     file_format = read.one_of("write.format.default", "parquet", FORMATS)
+    read.one_of("write.distribution-mode", "none", DISTRIBUTIONS)
     codec, level = read.codec(file_format)
     if "encryption.key-id" in properties:
         raise not_supported("Writing to an encrypted table ('encryption.key-id')")

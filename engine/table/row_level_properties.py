@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.table.properties import PropertyReader, WriteProperties
+from bergsql.engine.table.properties import DISTRIBUTIONS, PropertyReader, WriteProperties
 from bergsql.engine.table.row_delta import Isolation
 
 
@@ -30,7 +30,6 @@ class Granularity(StrEnum):
 
 
 COMMANDS = ("delete", "update", "merge")
-_DISTRIBUTIONS = {name: name for name in ("none", "hash", "range")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +43,14 @@ class RowLevelProperties:
     def of(properties: Mapping[str, str], command: str, format_version: int) -> RowLevelProperties:
         """Those of ``command``: delete, update or merge.
 
-        Where rows lie in what files is the writer's: one file a partition until it is large enough. That is all that a
-        distribution mode asks for, so it is only checked.
+        Distribution modes are only checked: see ``DISTRIBUTIONS``.
 
         :raises BergError: OPTION naming a property with a wrong value; UNSUPPORTED for merge-on-read in format version
             1, which has no delete files.
         """
         read = PropertyReader(properties)
         for key in ("write.distribution-mode", *(f"write.{c}.distribution-mode" for c in COMMANDS)):
-            read.one_of(key, "none", _DISTRIBUTIONS)
+            read.one_of(key, "none", DISTRIBUTIONS)
         key = f"write.{command}.mode"
         mode = Mode(read.one_of(key, Mode.COPY_ON_WRITE, {str(m): str(m) for m in Mode}))
         check_mode(mode, format_version, key)
