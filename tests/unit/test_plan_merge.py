@@ -249,3 +249,41 @@ def test_a_clause_says_whose_columns_it_sees(session: Session, text: str, place:
 def test_a_clause_of_the_parser_knows_its_kind() -> None:
     clauses = merge(f"MERGE INTO t USING s ON t.id = s.id {SOME} {UPDATE} {INSERT} {SOME_GONE} {GONE}").clauses
     assert [c.match for c in clauses] == [Match.MATCHED] * 2 + [Match.NOT_MATCHED] + [Match.BY_SOURCE] * 2
+
+
+ODD = (
+    "t.id > s.id",
+    "t.id >= s.id AND t.p = s.p",
+    "t.p = 1",
+    "s.v = 'x'",
+    "t.p = 1 AND s.v = 'x'",
+    "t.id = s.id OR t.p = 2",
+    "true",
+    "t.v IS NULL",
+    "t.id IN (SELECT id FROM s)",
+    "s.id IN (SELECT id FROM t WHERE p > 0)",
+    "t.id = s.id AND t.p = (SELECT max(p) FROM t WHERE id < 20)",
+    "t.id = s.id AND EXISTS (SELECT 1 FROM s x WHERE x.id > t.id)",
+    "t.id + s.id IN (0, 22)",
+    "t.id = s.id AND coalesce(t.p = s.p, false)",
+    "t.p <=> s.p",
+    "NOT (t.id <=> s.id)",
+)
+
+
+@pytest.mark.parametrize("on", [*EQUAL, *ODD])
+def test_every_condition_matches_what_a_cross_join_finds(session: Session, on: str) -> None:
+    """However the sides are joined: which rows of the target match, which of the source do not, and how often."""
+    pairs = list(session.execute(f"SELECT t.id, s.id FROM t CROSS JOIN s WHERE {on}").rows())
+    ids = {table: {row[0] for row in session.execute(f"SELECT id FROM {table}").rows()} for table in "ts"}
+    matched, taken_from = {a for a, _ in pairs}, {b for _, b in pairs}
+    for clauses in MIXES:
+        found = [row[2] for row in run(session, planned(session, f"MERGE INTO t USING s ON {on} {' '.join(clauses)}"))]
+        words = [c.split(" THEN ")[0] for c in clauses]
+        expected = 0
+        if "WHEN MATCHED" in words:
+            alone = clauses == [DELETE]
+            expected += len(matched) if alone else len(pairs)
+        expected += len(ids["s"] - taken_from) * ("WHEN NOT MATCHED" in words)
+        expected += len(ids["t"] - matched) * ("WHEN NOT MATCHED BY SOURCE" in words)
+        assert len(found) == expected, clauses
