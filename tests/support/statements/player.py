@@ -98,6 +98,10 @@ class Player:
         refused = self.run(step.statement)
         if bool(refused) != bool(step.refused):
             raise self.failed(f"refused: {refused}; by the model: {step.refused}")
+        self.look(step, refused)
+
+    def look(self, step: Step, refused: str | None = None) -> None:
+        """Hold the table behind a step, whoever ran it, to the model's."""
         self.check("rows", self.rows(), step.rows)
         before, self.loaded = self.loaded, self.load()
         if refused and before is not None and before.metadata_location != self.loaded.metadata_location:
