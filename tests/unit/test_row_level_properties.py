@@ -15,10 +15,9 @@ import pytest
 
 from bergsql.engine.session import Session
 from tests.support.statements.player import Player, open_session, play_all
-from tests.support.statements.story import ALL_SETUPS, MAKERS, story
+from tests.support.statements.story import ALL_SETUPS, story
 
 FEW, MANY = 6, 120
-KINDS = tuple(kind for kind in MAKERS if kind != "merge")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def session() -> Iterator[Session]:
 
 
 def check_seed(session: Session, seed: int) -> None:
-    steps = story(seed, kinds=KINDS)
+    steps = story(seed)
     for number, setup in enumerate(ALL_SETUPS):
         play_all(Player(session, f"both.s.t{seed}_{number}", setup, seed), steps)
 

@@ -48,6 +48,28 @@ SITUATIONS = (
         ("INSERT INTO @t VALUES (1, NULL)", "INSERT INTO @t VALUES (2, 1.5)", "DELETE FROM @t WHERE c NOT IN (2.5)"),
         ((1, None),),
     ),
+    Situation(
+        "rows that two rows match stay one where nothing is WHEN MATCHED",
+        "id INT, c INT",
+        "",
+        (
+            "INSERT INTO @t VALUES (1, 1), (1, 2), (NULL, 3)",
+            "MERGE INTO @t AS t USING @t AS s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.c = 7",
+        ),
+        ((None, 7), (1, 1), (1, 2)),
+    ),
+    Situation(
+        "NULL among what a field of a struct is compared with",
+        "id INT, c STRUCT<a: INT, b: INT>",
+        "",
+        (
+            "INSERT INTO @t VALUES (1, named_struct('a', 5, 'b', 1)), (2, NULL), (3, named_struct('a', 6, 'b', 1))",
+            "DELETE FROM @t WHERE c.a IN (NULL, -1, 5)",
+            "DELETE FROM @t WHERE c.a NOT IN (7, NULLIF(1, 1))",
+            "UPDATE @t SET c.b = 8 WHERE c.a <=> CAST(NULL AS INT)",
+        ),
+        ((2, {"a": None, "b": 8}), (3, {"a": 6, "b": 1})),
+    ),
 )
 
 

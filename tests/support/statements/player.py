@@ -66,14 +66,15 @@ class Player:
 
     def run(self, statement: Statement) -> str | None:
         """Run a statement; what it was refused for, if it was."""
-        lines = (*statement.before, statement.sql(self.table, self.setup.properties), *statement.after)
+        before = statement.first(self.table)
+        lines = (*before, statement.sql(self.table, self.setup.properties), *statement.after)
         refused = None
         for line in lines:
             self.script.append(line)
             try:
                 self.ask(line)
             except BergError as error:
-                if line in statement.before or line in statement.after or "not supported yet" in str(error):
+                if line in before or line in statement.after or "not supported yet" in str(error):
                     raise self.failed(str(error)) from error
                 refused = str(error)
         return refused

@@ -115,6 +115,10 @@ def _doubt(where: Expr) -> Callable[[ModelTable], str]:
     return doubt
 
 
+def truncate(_: ModelTable, __: Random) -> Statement:
+    return Statement("truncate", f"TRUNCATE TABLE {TABLE}", lambda t: model.delete(t, "", None))
+
+
 def delete(table: ModelTable, random: Random) -> Statement:
     alias = random.choice(("", "t"))
     where = random_condition(Scope({alias: table.columns}, subqueries=True), random)

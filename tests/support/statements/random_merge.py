@@ -43,6 +43,7 @@ class Source:
     columns: Mapping[str, Kind]
     rows: Rows
     whole: bool = True
+    before: tuple[str, ...] = ()
 
 
 def random_source(table: ModelTable, random: Random) -> Source:
@@ -54,6 +55,9 @@ def random_source(table: ModelTable, random: Random) -> Source:
     if roll < 0.75:
         return _grouped(table)
     text, rows = random_select(table, random)
+    if random.random() < 0.3:
+        view = f"CREATE OR REPLACE TEMPORARY VIEW changes AS {text}"
+        return Source("changes", table.columns, rows, before=(view,))
     if random.random() < 0.3:
         text = f"WITH q1 AS ({text}) SELECT * FROM q1"
     return Source(f"({text})", table.columns, rows)
@@ -126,7 +130,7 @@ def random_merge(table: ModelTable, random: Random) -> Statement | None:
         twice = not counts[0] and any(len(found) > 1 for found in model.matches(t, source.rows(t), on))
         return "Spark doubles a row that is matched twice where no clause is WHEN MATCHED" if twice else ""
 
-    return Statement("merge", named, lambda t: model.merge(t, source.rows(t), on, clauses), doubt=doubt)
+    return Statement("merge", named, lambda t: model.merge(t, source.rows(t), on, clauses), source.before, doubt=doubt)
 
 
 def _clause(kind: ClauseKind, last: bool, table: ModelTable, source: Source, random: Random) -> tuple[Clause, str]:

@@ -23,5 +23,9 @@ class Statement:
     after: tuple[str, ...] = ()
     doubt: Callable[[ModelTable], str] = lambda _: ""
 
+    def first(self, table: str) -> list[str]:
+        """What is run before it."""
+        return [line.replace(TABLE, table) for line in self.before]
+
     def sql(self, table: str, properties: str = "") -> str:
         return self.text.replace(TABLE, table).replace("@properties@", properties)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.support.statements.expressions import TABLE
 from tests.support.statements.model import ModelTable, Refused
-from tests.support.statements.random_changes import delete, insert_select, insert_values, overwrite, update
+from tests.support.statements.random_changes import delete, insert_select, insert_values, overwrite, truncate, update
 from tests.support.statements.random_definitions import DEFINITIONS, random_parts
 from tests.support.statements.random_merge import random_merge
 from tests.support.statements.statement import Statement
@@ -26,6 +26,7 @@ MAKERS: Mapping[str, Maker] = {
     "insert": insert_values,
     "insert select": insert_select,
     "overwrite": overwrite,
+    "truncate": truncate,
     "delete": delete,
     "update": update,
     "merge": random_merge,
