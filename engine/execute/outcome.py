@@ -49,11 +49,16 @@ def truncate_outcome(committed: Committed, place: str = "") -> str:
 
 
 def _removed(committed: Committed) -> str:
-    """The rows and files that a snapshot took away; empty where it took none."""
+    """The rows and files that a snapshot took away; empty where it took none.
+
+    How many rows is told where no delete file may have taken some before.
+    """
     summary = committed.snapshot.summary
     files = summary.get("deleted-data-files")
     if not files:
         return ""
+    if any(summary.get(key, "0") != "0" for key in ("removed-delete-files", "total-delete-files")):
+        return f"{counted(files, 'file')} removed"
     return f"{counted(summary.get('deleted-records', '0'), 'row')} removed with {counted(files, 'file')}"
 
 
