@@ -56,7 +56,7 @@ def assign(value: str, source: DataType, target: DataType, context: Context, dep
     """SQL that makes ``value`` (SQL of ``source``) a value of ``target``; nested fields go by position."""
     sql_type = duckdb_name(target)
     if source.kind is Kind.NULL:
-        return f"CAST(NULL AS {sql_type})"
+        return f"CAST({value} AS {sql_type})"  # which may fail, as raise_error does
     if duckdb_name(source) == sql_type:
         return value
     item = f"v{depth}"
