@@ -49,7 +49,8 @@ class Warehouse:
         self.clean = self.run(case.statement)
         assert self.clean.code == 0, self.clean.err
         self.after = self.rows()
-        self.new_files = self.files()
+        self.done = True
+        """Whether the last run did what it was to do."""
         assert self.before != self.after or "INSERT" not in case.statement
 
     def run(self, *statements: str, fault: Fault = NONE, inside: bool = True) -> Ran:
