@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
 
+_FEW, _ENTRY_BYTES = 16, 4096
+"""The entries of manifests with so few are kept, and are taken to need so much memory each."""
 MOST_ENTRIES = 2_000_000
 """How many files a manifest may have: many times what any writer puts there."""
 
@@ -41,7 +43,7 @@ _SIZES = frozenset((_RECORD_COUNT, 104))
 class ManifestColumns:
     """The entries of a manifest, cut into columns and not decoded before they are asked for. Rows count from 0."""
 
-    __slots__ = ("_found", "columns", "manifest", "spec", "what")
+    __slots__ = ("_found", "columns", "key", "manifest", "spec", "what")
 
     def __init__(self, manifest: ManifestFile, spec: PartitionSpec, columns: Columns, what: str) -> None:
         self.manifest = manifest
@@ -50,6 +52,8 @@ class ManifestColumns:
         self.what = what
         """What errors call the manifest."""
         self._found: Cutter | None = None
+        self.key: tuple[object, ...] | None = None
+        """By which the memory tells what was decoded; None: nothing is kept."""
 
     @property
     def _cutter(self) -> Cutter:
@@ -157,6 +161,16 @@ class ManifestColumns:
 
     def entries(self, rows: Sequence[int] | None = None) -> list[ManifestEntry]:
         """Some rows (None: all), with what they inherit (spec, "Inheritance")."""
+        if self.key is None or self.count > _FEW or (rows is not None and len(rows) < self.count):
+            return self._entries(rows)
+        # What many small commits leave is read again by each of them.
+        kept = memory.get((*self.key, self.manifest))
+        if not isinstance(kept, tuple):
+            kept = tuple(self._entries(rows))
+            memory.put((*self.key, self.manifest), kept, _ENTRY_BYTES * self.count)
+        return list(kept)
+
+    def _entries(self, rows: Sequence[int] | None) -> list[ManifestEntry]:
         row_ids = None
         if self.manifest.first_row_id is not None:
             own, statuses, records = self.fields((_FIRST_ROW_ID, _STATUS, _RECORD_COUNT))
@@ -202,7 +216,9 @@ def read_columns(storage: Storage, manifest: ManifestFile, metadata: TableMetada
     key = (manifest.path, manifest.length, metadata.table_uuid)
     cached = memory.get(key)
     if isinstance(cached, Columns):
-        return _with_columns(manifest, metadata, cached)
+        found = _with_columns(manifest, metadata, cached)
+        found.key = key
+        return found
     kept = store()
     columns = kept.get(storage, manifest, metadata) if kept is not None else None
     if columns is not None:
@@ -213,6 +229,7 @@ def read_columns(storage: Storage, manifest: ManifestFile, metadata: TableMetada
         if kept is not None:
             kept.put(storage, manifest, metadata, found.columns)
     memory.put(key, found.columns, found.columns.weight)
+    found.key = key
     return found
 
 
