@@ -30,7 +30,7 @@ from bergsql.catalog.metadata.types import (
     StringType,
 )
 from bergsql.engine.duck import set_variables
-from bergsql.engine.table import deleted_rows
+from bergsql.engine.table import deleted_positions, deleted_rows
 from bergsql.engine.table.datafile import DataFile, FileContent
 from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID
 from bergsql.engine.table.predicate import Compare, Op, Predicate, all_of
@@ -142,6 +142,7 @@ def scan(table: Table, query: str, low: int, high: int) -> Callable[[], object]:
 
     def run() -> object:
         deleted_rows._cache = Lru(deleted_rows.CACHE_BYTES)
+        deleted_positions._kept = Lru(deleted_positions.CACHE_BYTES)
         planned = build_scan(loaded, STORAGE, predicate=predicate, columns=columns)
         cursor = connection.cursor()
         set_variables(cursor, planned.variables)

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.lru import Lru
 from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.delete_index import is_vector
 
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 
     from bergsql.catalog.metadata.table_metadata import TableMetadata
     from bergsql.catalog.storage.base import Storage
-    from bergsql.engine.table.datafile import ManifestEntry
+    from bergsql.engine.table.datafile import DataFile, ManifestEntry
     from bergsql.engine.table.planning import FileTask
 
 ENTRY_BYTES = 500
 """What an entry of a cache weighs beside its value: key, objects and links."""
+
+
+CACHE_BYTES = 16 << 20
+_kept: Lru[bytes, BitMap] = Lru(CACHE_BYTES)
+"""What was found last: a statement that deletes reads its table, and then what was deleted of it before."""
 
 
 def deleted_positions(
@@ -29,9 +35,34 @@ def deleted_positions(
 ) -> list[BitMap]:
     """The positions below 2³² that are deleted of each of ``tasks``, which all have position deletes.
 
-    Some may lie behind the file's last row. The query's own names begin with ``name``. Raises NOT_FOUND or CORRUPT
-    naming a delete file.
+    They are kept, and not to be changed. Some may lie behind the file's last row. The query's own names begin with
+    ``name``. Raises NOT_FOUND or CORRUPT naming a delete file.
     """
+    keys = [deletes_key(task) for task in tasks]
+    kept = {i: positions for i, key in enumerate(keys) if (positions := _kept.get(key)) is not None}
+    missing = [i for i in range(len(tasks)) if i not in kept]
+    if missing:
+        read = _read_positions(cursor, storage, metadata, [tasks[i] for i in missing], name)
+        for i, positions in zip(missing, read, strict=True):
+            kept[i] = positions
+            _keep(keys[i], positions)
+    return [kept[i] for i in range(len(tasks))]
+
+
+def remember_positions(file: DataFile, delete: DataFile, positions: BitMap) -> None:
+    """Keep what was just written to ``delete``, which says all that is deleted of ``file`` by place."""
+    _keep(_key(file, [delete]), positions)
+
+
+def _keep(key: bytes, positions: BitMap) -> None:
+    of = positions.get_statistics()
+    weight = of["n_bytes_array_containers"] + of["n_bytes_run_containers"] + of["n_bytes_bitset_containers"]
+    _kept.put(key, positions, weight + ENTRY_BYTES)
+
+
+def _read_positions(
+    cursor: duckdb.DuckDBPyConnection, storage: Storage, metadata: TableMetadata, tasks: Sequence[FileTask], name: str
+) -> list[BitMap]:
     from pyroaring import BitMap
 
     applied = [position_deletes(task) for task in tasks]
@@ -91,8 +122,12 @@ def position_deletes(task: FileTask) -> list[ManifestEntry]:
 
 def deletes_key(task: FileTask) -> bytes:
     """What is equal where the same rows of the same file are deleted: none of these files ever changes."""
-    parts: list[object] = [task.data_file.path, task.data_file.file_size, task.data_file.record_count]
-    for d in (e.data_file for e in position_deletes(task)):
+    return _key(task.data_file, [e.data_file for e in position_deletes(task)])
+
+
+def _key(file: DataFile, deletes: Iterable[DataFile]) -> bytes:
+    parts: list[object] = [file.path, file.file_size, file.record_count]
+    for d in deletes:
         parts += (d.path, d.file_size, d.content_offset, d.record_count)
     return digest(parts)
 

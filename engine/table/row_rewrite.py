@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bergsql.engine.table.deleted_positions import remember_positions
 from bergsql.engine.table.metadata_columns import PLACE_ROW_ID, PLACE_UPDATED
 from bergsql.engine.table.position_delete_writing import FileDeletes, write_position_deletes
 from bergsql.engine.table.projection import duckdb_type
@@ -121,17 +122,27 @@ def _write_deletes(
     if not partly:
         return [], []
     if metadata.format_version >= 3:
-        vectors = [FileDeletes(t.task.data_file, t.dead) for t in partly]
-        return write_vectors(vectors, storage=storage, staging=staging), [
-            d for t in partly for d in own_deletes(t.task)
-        ]
+        wanted = [FileDeletes(t.task.data_file, t.dead) for t in partly]
+        made = write_vectors(wanted, storage=storage, staging=staging)
+        _remember(made, wanted)
+        return made, [d for t in partly for d in own_deletes(t.task)]
     if properties.granularity is Granularity.PARTITION:
         wanted, replaced = [FileDeletes(t.task.data_file, t.gone) for t in partly], []
     else:
         wanted = [FileDeletes(t.task.data_file, deleted_by_own(changes.cursor, t, metadata, storage)) for t in partly]
         replaced = [d for t in partly for d in own_deletes(t.task)]
     made = write_position_deletes(wanted, metadata=metadata, storage=storage, staging=staging, properties=properties)
+    _remember(made, wanted)
     return made, replaced
+
+
+def _remember(made: Sequence[DataFile], written: Sequence[FileDeletes]) -> None:
+    """Let the next statement know what is in the delete files that are of one data file each."""
+    by_path = {w.file.path: w for w in written}
+    for delete in made:
+        of = by_path.get(delete.referenced_data_file or "")
+        if of is not None:
+            remember_positions(of.file, delete, of.positions)
 
 
 def _write_rows(

@@ -11,7 +11,7 @@ from typing import Any
 from bergsql.catalog.metadata.partition import PartitionSpec
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.types import LongType, NestedField, StringType
-from bergsql.engine.table import deleted_rows, equality_positions, file_streams, parquet_schema
+from bergsql.engine.table import deleted_positions, deleted_rows, equality_positions, file_streams, parquet_schema
 from bergsql.engine.table.datafile import DataFile, FileContent
 from bergsql.engine.table.manifest_memory import forget_memory
 from tests.support.history.builder import Item, TableBuilder
@@ -132,6 +132,7 @@ def forget_files() -> None:
         parquet_schema._footers,
         file_streams._columns,
         deleted_rows._cache,
+        deleted_positions._kept,
         equality_positions._known,
         equality_positions._seen,
     ):
