@@ -5,8 +5,8 @@ that was recorded], what is not one [232], the metadata columns [233], time trav
 and a tag of a table with compactions, WAP and expired snapshots [253, 301, 304, 305, 307], and beside these every query
 of the same tables that semantics_exempt.json says to follow what Spark runs here [93, 101, 109, 113, 195, 262].
 
-What stays owed by the issues that bring the statements: DELETE, UPDATE, MERGE, CALL, branches, tags, and INSERT into a
-branch [253] themselves, which Spark runs here; create_changelog_view [241], whose view only Spark's session has; and
+What stays owed by the issues that bring the statements: CALL, branches, tags, and INSERT into a branch [253]
+themselves, which Spark runs here; create_changelog_view [241], whose view only Spark's session has; and
 add_files [290, 295] of a table that is not Iceberg's.
 """
 

@@ -6,7 +6,8 @@ TABLE [107–122]; the metadata tables of ``my_tb1`` [123–126, 130], what pysp
 compacted and expired tables [154–164], and of changed rows [176–222]. The statements [13–121] are compared in
 tests/scenarios/test_spark_tour.py too, on tables that bergsql wrote.
 
-What stays owed: CALL [131–161], MERGE [175, 179], DELETE and UPDATE [214–221] themselves, which Spark runs here.
+What stays owed: CALL [131–161], which Spark runs here; MERGE [175, 179], DELETE and UPDATE [214–221] are compared in
+tests/scenarios/test_spark_tour.py.
 """
 
 from __future__ import annotations

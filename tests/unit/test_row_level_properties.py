@@ -1,4 +1,5 @@
-"""Copy-on-write = merge-on-read = a Python model, for random statements over tables of all format versions.
+"""Copy-on-write = merge-on-read = a Python model, for random statements over tables of all format versions
+and file formats.
 
 After each statement the table holds what the model says, or both refuse and the table is as it was; at the end every
 snapshot still reads as it did when it was made. A failure prints its seed, how the table keeps its changes, and the
@@ -17,7 +18,7 @@ from bergsql.engine.session import Session
 from tests.support.statements.player import Player, open_session, play_all
 from tests.support.statements.story import ALL_SETUPS, story
 
-FEW, MANY = 6, 120
+FEW, MANY = 4, 120
 
 
 @pytest.fixture(scope="module")

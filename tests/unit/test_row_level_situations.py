@@ -17,15 +17,20 @@ from tests.support.statements.story import ALL_SETUPS, Setup
 
 @dataclass(frozen=True)
 class Situation:
-    """``columns`` and what follows them in CREATE TABLE; ``@t`` is the table. ``rows``: what it holds at last."""
+    """``columns`` and what follows them in CREATE TABLE; ``@t`` is the table. ``rows``: what it holds at last.
+
+    ``least``: the lowest format version that has what it is about.
+    """
 
     name: str
     columns: str
     by: str
     statements: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    least: int = 1
 
 
+UPSERT = "INSERT INTO @t /*+ OPTIONS('upsert-enabled'='true') */ VALUES"
 SITUATIONS = (
     Situation(
         "a partition of NULLs is not below all values",
@@ -70,6 +75,31 @@ SITUATIONS = (
         ),
         ((2, {"a": None, "b": 8}), (3, {"a": 6, "b": 1})),
     ),
+    Situation(
+        "upserts and other changes in turn",
+        "id INT NOT NULL, v STRING, n INT, PRIMARY KEY (id) NOT ENFORCED",
+        "",
+        (
+            "SET 'sql.dialect' = 'flink'",
+            "INSERT INTO @t VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3), (4, 'd', 4)",
+            f"{UPSERT} (2, 'B', 22), (5, 'e', 5)",
+            f"{UPSERT} (3, 'C', 33), (2, 'BB', 222)",
+            "SET 'sql.dialect' = 'spark'",
+            "UPDATE @t SET n = n + 1 WHERE id IN (1, 2)",
+            "DELETE FROM @t WHERE v = 'c' OR v = 'C' OR n = 22",
+            "MERGE INTO @t AS t USING (SELECT * FROM VALUES (2, 'm', 1), (3, 'n', 2), (5, 'o', 3) AS x(id, v, n)) AS s"
+            " ON t.id = s.id WHEN MATCHED AND s.id = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET *"
+            " WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE AND t.id = 4 THEN UPDATE SET n = 0",
+            "SET 'sql.dialect' = 'flink'",
+            f"{UPSERT} (3, 'z', 9), (4, 'y', 8)",
+            "SET 'sql.dialect' = 'spark'",
+            "ALTER TABLE @t SET TBLPROPERTIES ('format-version' = '3')",
+            "DELETE FROM @t WHERE id = 3",
+            "UPDATE @t SET v = 'q' WHERE id = 4",
+        ),
+        ((1, "a", 2), (2, "m", 1), (4, "q", 8)),
+        least=2,
+    ),
 )
 
 
@@ -82,8 +112,15 @@ def session() -> Iterator[Session]:
         session.close()
 
 
-@pytest.mark.parametrize("setup", ALL_SETUPS, ids=str)
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: s.name)
+CASES = [
+    pytest.param(situation, setup, id=f"{situation.name}: {setup}")
+    for situation in SITUATIONS
+    for setup in ALL_SETUPS
+    if setup.version >= situation.least
+]
+
+
+@pytest.mark.parametrize(("situation", "setup"), CASES)
 def test_situations(session: Session, situation: Situation, setup: Setup) -> None:
     table = f"both.s.t{SITUATIONS.index(situation)}_{ALL_SETUPS.index(setup)}"
     player = Player(session, table, setup, situation.name)
