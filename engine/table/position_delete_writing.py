@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from os import strerror
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.metadata.partition_text import partition_path
 from bergsql.catalog.metadata.values import LONG
@@ -85,18 +86,18 @@ class _Writing:
 
     def write(self, deletes: Sequence[FileDeletes]) -> None:
         """Write the deletes, of one partition, as one file or more."""
-        parts = _parts(deletes, min(self._row_group, _BATCH_ROWS))
-        part = next(parts, None)
-        while part is not None:
+        batches = _batches(deletes, min(self._row_group, _BATCH_ROWS))
+        parts = next(batches, None)
+        while parts is not None:
             path = f"{self._local}/{len(self.made)}"
             written = _Written()
             try:
                 writer = self._writer(path)
                 try:
-                    while part is not None and (not written.rows or writer.size < self._settings.target_file_size):
-                        writer.write(part.batch(dictionary=self._settings.file_format == "PARQUET"))
-                        written.add(part)
-                        part = next(parts, None)
+                    while parts is not None and (not written.rows or writer.size < self._settings.target_file_size):
+                        writer.write(_as_rows(parts, dictionary=self._settings.file_format == "PARQUET"))
+                        written.add(parts)
+                        parts = next(batches, None)
                 except BaseException:
                     with suppress(OSError):
                         writer.abandon()
@@ -146,39 +147,42 @@ class _Writing:
         return _ParquetWriter(path, settings, self._row_group)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some positions of one of several data files, ascending: plain numbers of 32 bits without sign."""
+class _Part(NamedTuple):
+    """Some positions of a data file, ascending: plain numbers of 32 bits without sign."""
 
-    paths: Sequence[str]
-    number: int
+    path: str
     positions: memoryview
 
-    @property
-    def path(self) -> str:
-        return self.paths[self.number]
 
-    def batch(self, *, dictionary: bool) -> pa.RecordBatch:
-        """As rows; with ``dictionary``, all paths are told once, and each row's is a number."""
-        import pyarrow as pa
-
-        count = len(self.positions)
-        positions = pa.Array.from_buffers(pa.uint32(), count, [None, pa.py_buffer(self.positions)]).cast(pa.int64())
-        names: pa.Array
-        if dictionary:
-            which = pa.repeat(pa.scalar(self.number, pa.int32()), count)
-            names = pa.DictionaryArray.from_arrays(which, pa.array(self.paths, pa.string()))
-        else:
-            names = pa.repeat(pa.scalar(self.path, pa.string()), count)
-        return pa.RecordBatch.from_arrays([names, positions], names=[f.name for f in _FIELDS])
-
-
-def _parts(deletes: Iterable[FileDeletes], rows: int) -> Iterator[_Part]:
-    paths = [d.file.path for d in deletes]
-    for number, d in enumerate(deletes):
+def _batches(deletes: Iterable[FileDeletes], rows: int) -> Iterator[list[_Part]]:
+    """All positions in order, at most ``rows`` at a time: of many data files together where each has few."""
+    batch: list[_Part] = []
+    count = 0
+    for d in deletes:
         positions = memoryview(d.positions.to_array())
         for start in range(0, len(positions), rows):
-            yield _Part(paths, number, positions[start : start + rows])
+            part = _Part(d.file.path, positions[start : start + rows])
+            if batch and count + len(part.positions) > rows:
+                yield batch
+                batch, count = [], 0
+            batch.append(part)
+            count += len(part.positions)
+    if batch:
+        yield batch
+
+
+def _as_rows(parts: Sequence[_Part], *, dictionary: bool) -> pa.RecordBatch:
+    """Positions as rows; with ``dictionary``, each path is told once, and each row's is a number."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = b"".join(part.positions for part in parts)
+    positions = pa.Array.from_buffers(pa.uint32(), len(plain) // 4, [None, pa.py_buffer(plain)]).cast(pa.int64())
+    ends = pa.array(accumulate(len(part.positions) for part in parts), pa.int32())
+    which = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, pa.array(range(len(parts)), pa.int32())))
+    names = pa.DictionaryArray.from_arrays(which, pa.array([part.path for part in parts], pa.string()))
+    columns = [names if dictionary else names.dictionary_decode(), positions]
+    return pa.RecordBatch.from_arrays(columns, names=[f.name for f in _FIELDS])
 
 
 @dataclass(slots=True)
@@ -191,11 +195,11 @@ class _Written:
     least: int = 0
     greatest: int = 0
 
-    def add(self, part: _Part) -> None:
+    def add(self, parts: Sequence[_Part]) -> None:
         if not self.rows:
-            self.first, self.least = part.path, part.positions[0]
-        self.last, self.greatest = part.path, part.positions[-1]
-        self.rows += len(part.positions)
+            self.first, self.least = parts[0].path, parts[0].positions[0]
+        self.last, self.greatest = parts[-1].path, parts[-1].positions[-1]
+        self.rows += sum(len(part.positions) for part in parts)
 
 
 class _ParquetWriter:
@@ -220,6 +224,7 @@ class _ParquetWriter:
         self._schema, self._row_group = schema, row_group
         self._open: list[pa.RecordBatch] = []
         """The row group that is not written yet."""
+        self._open_rows = 0
         self._path = path
         self._made = pa.BufferOutputStream()
         self._writer: Any = pq.ParquetWriter(
@@ -239,7 +244,8 @@ class _ParquetWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._open.append(batch)
-        if sum(b.num_rows for b in self._open) >= self._row_group:
+        self._open_rows += batch.num_rows
+        if self._open_rows >= self._row_group:
             self._flush()
 
     def _flush(self) -> None:
@@ -247,8 +253,9 @@ class _ParquetWriter:
 
         columns = zip(*(b.columns for b in self._open), strict=True)
         rows = pa.Table.from_arrays([pa.chunked_array(c) for c in columns], schema=self._schema)
-        self._writer.write_table(rows, row_group_size=rows.num_rows)
-        self._open = []
+        # Of several dictionaries in a row group, Arrow would write none: each path in each row.
+        self._writer.write_table(rows.unify_dictionaries(), row_group_size=rows.num_rows)
+        self._open, self._open_rows = [], 0
 
     def close(self) -> None:
         """Finish the file."""

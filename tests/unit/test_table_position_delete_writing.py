@@ -173,3 +173,19 @@ def test_many_positions_take_little_room(tables: Tables) -> None:
     (made,) = write(tables, [FileDeletes(data_file("a"), positions)])
     assert made.record_count == 10_000_000
     assert pq.ParquetFile(tables.storage.local_path(made.path)).metadata.num_row_groups == 10
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "avro", "orc"])
+def test_few_positions_of_many_data_files(file_format: str, tables: Tables) -> None:
+    """What a data file costs does not hang on how many there are; its path is told once a row group."""
+    tables.create({"id": "long"})
+    deletes = [FileDeletes(data_file(f"{i:05d}{'x' * 100}"), BitMap(range(i % 40))) for i in range(5000)]
+    properties = {"write.delete.granularity": "partition", "write.delete.format.default": file_format}
+    (made,) = write(tables, deletes, properties)
+    wanted = [(d.file.path, pos) for d in deletes for pos in d.positions]
+    assert made.record_count == len(wanted) > 1 << 16
+    assert made.lower_bounds == {PATH_ID: wanted[0][0].encode()}
+    if file_format == "parquet":
+        assert in_parquet(tables, made) == wanted
+        paths = pq.ParquetFile(tables.storage.local_path(made.path)).metadata.row_group(0).column(0)
+        assert paths.total_uncompressed_size < 2 * sum(len(d.file.path) for d in deletes)
