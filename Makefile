@@ -12,7 +12,7 @@ CODE := $(SOURCES) tests benchmarks docs
 # What is tested is what is installed, whatever else the environment would import.
 unexport PYTHONPATH MYPYPATH
 
-.PHONY: help venv java cc spark lint types imports check test test-long rewrite docs bench format clean FORCE
+.PHONY: help venv java cc spark lint types imports check test test-long rewrite docs bench bench-spark format clean FORCE
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ docs: venv ## Write the pages that come from the code
 
 bench: venv ## The benchmarks: ratios to DuckDB measured in one run
 	for b in startup scans merge_on_read equality_deletes planning inserts commits; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+
+bench-spark: venv ## Row-level statements beside the real Spark: KIT=folder WAREHOUSE=folder, KIT_ENV (benchmarks/row_level.py)
+	$(BIN)/python benchmarks/row_level.py $(KIT) $(WAREHOUSE) --spark-runs 2
 
 format: venv ## ruff format and the fixes that are safe
 	$(BIN)/ruff check --fix $(CODE)
