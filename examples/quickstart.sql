@@ -27,6 +27,16 @@ INSERT OVERWRITE visits VALUES (20, 'zhao_liu', 'japan', TIMESTAMP '2024-02-29 1
 
 SELECT name, country FROM visits ORDER BY id;
 
+-- Rows change in place, in one commit each; what was done is told.
+UPDATE visits SET name = UPPER(name) WHERE country = 'japan';
+MERGE INTO visits AS v
+USING (VALUES (3, 'wang_wu', 'leaves'), (5, 'qian_qi', 'comes')) AS s (id, name, what)
+ON v.id = s.id
+WHEN MATCHED AND s.what = 'leaves' THEN DELETE
+WHEN NOT MATCHED THEN INSERT (id, name, country) VALUES (s.id, s.name, 'korea');
+
+SELECT id, name, country FROM visits ORDER BY id;
+
 -- Only the files that can hold such rows are read.
 EXPLAIN SELECT name FROM visits WHERE country = 'japan';
 
