@@ -310,9 +310,10 @@ STATEMENTS: tuple[Form, ...] = (
     Form(
         "rows",
         "INSERT",
-        "Append rows, or replace them: INSERT OVERWRITE replaces partitions, as its flavour says.",
+        "Append rows, or replace others: whole partitions (OVERWRITE, as its flavour says), or rows by primary key.",
         "INSERT INTO name [PARTITION (column = value, …)] [(column, …)] {VALUES (value, …), … | query}\n"
         "INSERT INTO name BY NAME query\n"
+        "INSERT INTO name /*+ OPTIONS('upsert-enabled'='true') */ {VALUES (value, …), … | query}\n"
         "INSERT INTO name DEFAULT VALUES\n"
         "[WITH …] FROM source INSERT … SELECT … [INSERT … SELECT …]\n"
         "INSERT OVERWRITE name [PARTITION (column [= value], …)] {VALUES (value, …), … | query}",
@@ -354,6 +355,14 @@ STATEMENTS: tuple[Form, ...] = (
     ),
     Form(
         "rows",
+        "TRUNCATE TABLE",
+        "Empty a table, or a branch of it. Its snapshots stay: what it held can still be read as it was.",
+        "TRUNCATE TABLE name",
+        "TRUNCATE TABLE visits;",
+        ROWS,
+    ),
+    Form(
+        "rows",
         "EXECUTE STATEMENT SET",
         "INSERTs that are all checked before the first runs, and then run in order up to one that fails.",
         "EXECUTE STATEMENT SET BEGIN INSERT …; … END\nBEGIN STATEMENT SET; INSERT …; … END",
@@ -378,8 +387,8 @@ STATEMENTS: tuple[Form, ...] = (
         "rows",
         "EXPLAIN",
         "How a statement is run: the files kept, the rows that it would change, the plan. ANALYZE runs a query.",
-        "EXPLAIN [PLAN FOR] {query | INSERT … | DELETE … | UPDATE … | CREATE TABLE … AS query}\n"
-        "EXPLAIN [PLAN FOR] STATEMENT SET BEGIN … END\n"
+        "EXPLAIN [PLAN FOR] {query | INSERT … | UPDATE … | DELETE … | MERGE … | TRUNCATE …}\n"
+        "EXPLAIN [PLAN FOR] {CREATE TABLE … AS query | STATEMENT SET BEGIN … END}\n"
         "EXPLAIN {ESTIMATED_COST | CHANGELOG_MODE | JSON_EXECUTION_PLAN | PLAN_ADVICE}, … query\n"
         "EXPLAIN {EXTENDED | FORMATTED | COST | ANALYZE} query",
         "EXPLAIN SELECT * FROM visits WHERE id = 1;\nEXPLAIN EXTENDED SELECT who FROM visits;",
