@@ -15,6 +15,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 MOST_BYTES = 2 << 30
 """What a file may have that is read as a whole: no metadata comes near it."""
+PATIENCE = 5.0
+"""Seconds that a writer waits for its turn while nothing happens."""
 
 
 class FileMissing(BergError):
@@ -142,10 +144,11 @@ class Storage(Protocol):
         ...
 
     def turn(self, path: str) -> AbstractContextManager[None]:
-        """Wait, for a short while, until nobody else is inside a ``turn`` of the directory ``path``.
+        """Wait until no other thread or process is inside a ``turn`` of the directory ``path``.
 
         A courtesy among writers that would otherwise make each other fail; nothing may depend on it. It does nothing
-        where the file system has no locks, and gives up waiting when somebody is inside for long.
+        where the file system has no locks or the thread is inside already, and gives up waiting when nothing has
+        happened in the directory for ``PATIENCE`` seconds.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, EISDIR, EMLINK, ENAMETOOLONG, ENOTEMPTY, ENOTSUP, EPERM
@@ -15,6 +16,7 @@ from uuid import uuid4
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import (
     MOST_BYTES,
+    PATIENCE,
     FileExists,
     FileMissing,
     NameTooLong,
@@ -22,8 +24,10 @@ from bergsql.catalog.storage.base import (
     system_error,
 )
 
-_PATIENCE = 1.0
-"""Seconds that a writer waits for its turn."""
+_held = threading.local()
+"""The directories in whose ``turn`` the thread is."""
+_LONGEST = 60.0
+"""Seconds that a writer waits for its turn while others get on."""
 _NO_LINKS = frozenset({EPERM, ENOTSUP, EMLINK})
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
@@ -182,15 +186,21 @@ class LocalStorage:
 
     @contextmanager
     def turn(self, path: str) -> Iterator[None]:
+        place = strip_scheme(path)
+        held: set[str] = _held.__dict__.setdefault("places", set())
         try:
-            fd = os.open(strip_scheme(path), _DIRECTORY | os.O_CLOEXEC)
+            fd = -1 if place in held else os.open(place, _DIRECTORY | os.O_CLOEXEC)
         except OSError:
+            fd = -1
+        if fd == -1:
             yield
             return
         try:
             _wait_for_lock(fd)
+            held.add(place)
             yield
         finally:
+            held.discard(place)
             os.close(fd)  # which gives the lock back, as the end of the process would
 
     def local_path(self, path: str) -> str:
@@ -222,16 +232,25 @@ def _check_regular(path: str, mode: int) -> None:
 
 
 def _wait_for_lock(fd: int) -> None:
-    """Lock a directory against other processes; without the lock when it cannot be had, or not in time."""
+    """Lock a directory against other processes; without the lock when it cannot be had.
+
+    As long as files come and go in the directory its holders get on, and there is a turn to come for this one too.
+    """
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
         return
-    deadline = monotonic() + _PATIENCE
-    while monotonic() < deadline:
+    begin = since = monotonic()
+    changed = None
+    while True:
         try:
             flock(fd, LOCK_EX | LOCK_NB)
         except BlockingIOError:
+            now, before, changed = monotonic(), changed, os.fstat(fd).st_mtime_ns
+            if changed != before:
+                since = now
+            if now - since >= PATIENCE or now - begin >= _LONGEST:
+                return
             sleep(0.001)
         except OSError:
             return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, TypeVar
 
+from bergsql.catalog.storage.base import PATIENCE
 from bergsql.engine.table.commit import retry_wait
 from bergsql.engine.table.history import StatementConflict
 from bergsql.engine.table.properties import CommitProperties
@@ -22,17 +24,22 @@ def run_again(session: Session, name: TableName, once: Callable[[], T]) -> T:
 
     When others changed what the statement read, all of it is done again on the table as it is then, up to
     ``commit.retry.num-retries`` times within ``commit.retry.total-timeout-ms``, with the waits between commits that met
-    others. A note says so. A table that was dropped and made anew is another one: nothing is run again on it.
+    others. From the second run on it has the table's turn from beginning to end, or others that are faster could be in
+    its way for ever. A note says so. A table that was dropped and made anew is another one: nothing is run again on it.
 
     :raises StatementConflict: when others were in the way each time.
     """
     started, tries, said, reason = monotonic(), 1, len(session.notes), ""
+    turn: AbstractContextManager[None] = nullcontext()
     while True:
         try:
-            found = once()
+            with turn:
+                begin = monotonic()
+                found = once()
         except StatementConflict as conflict:
             table = name.catalog.load_table(name.ident).metadata
             properties = CommitProperties.of(table.properties, table.location)
+            ran = monotonic() - begin
             late = monotonic() - started >= properties.total_timeout
             if table.table_uuid != conflict.table_uuid or tries > properties.retries or late:
                 if tries == 1:
@@ -43,6 +50,8 @@ def run_again(session: Session, name: TableName, once: Callable[[], T]) -> T:
             if reason:
                 session.notes.append(f"The statement ran {tries} times. {reason}")
             return found
+        # Others wait for no longer than that: a longer run would only hold them up.
+        turn = name.catalog.storage().turn(properties.metadata_location) if ran < PATIENCE else nullcontext()
         del session.notes[said:]
         sleep(retry_wait(properties.min_wait, properties.max_wait, tries - 1))
         tries += 1

@@ -140,9 +140,10 @@ def commit_updates(
     properties = CommitProperties.of(base.metadata.properties, base.metadata.location)
 
     def attempt() -> LoadedTable:
-        current = catalog.load_table(base.ident)
-        check_same_table(base.metadata, current.metadata, base.full_name)
-        return catalog.commit(current, updates_for(current))
+        with catalog.storage().turn(properties.metadata_location):
+            current = catalog.load_table(base.ident)
+            check_same_table(base.metadata, current.metadata, base.full_name)
+            return catalog.commit(current, updates_for(current))
 
     return _retried(attempt, lambda: None, properties)
 

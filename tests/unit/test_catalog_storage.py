@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import bergsql.catalog.storage.local as local_storage
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import (
     MOST_BYTES,
@@ -269,3 +273,88 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     told = subprocess.run([sys.executable, "-c", LIMITED, str(place)], capture_output=True, text=True, check=True)
     assert told.stdout == f"IO Cannot write {place}: File too large.\n"
     assert list(tmp_path.iterdir()) == []
+
+
+# --- turns ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def taken(place: Path) -> Iterator[threading.Event]:
+    """Another thread is in a turn of the directory until the event is set."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with STORAGE.turn(str(place)):
+            inside.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert inside.wait(60)
+    try:
+        yield leave
+    finally:
+        leave.set()
+        thread.join(60)
+
+
+def test_a_turn_waits_as_long_as_something_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight writers in a row waited for longer than one is patient, went on, and failed for good."""
+    monkeypatch.setattr(local_storage, "PATIENCE", 0.5)
+    with taken(tmp_path) as leave:
+        done = threading.Event()
+
+        def get_on() -> None:
+            for n in range(20):
+                (tmp_path / f"{n}").touch()
+                done.wait(0.1)
+            leave.set()
+
+        busy = threading.Thread(target=get_on)
+        busy.start()
+        with STORAGE.turn(str(tmp_path)):
+            assert leave.is_set()
+        busy.join(60)
+
+
+@pytest.mark.parametrize(("name", "busy"), [("PATIENCE", False), ("_LONGEST", True)])
+def test_a_turn_that_does_not_come_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, busy: bool
+) -> None:
+    monkeypatch.setattr(local_storage, name, 0.05)
+    with taken(tmp_path) as leave:
+        over = threading.Event()
+
+        def get_on() -> None:
+            while busy and not over.wait(0.01):
+                (tmp_path / "x").touch()
+                (tmp_path / "x").unlink()
+
+        other = threading.Thread(target=get_on)
+        other.start()
+        with STORAGE.turn(str(tmp_path)):
+            assert not leave.is_set()
+        over.set()
+        other.join(60)
+
+
+def test_a_turn_inside_a_turn_is_the_same(tmp_path: Path) -> None:
+    with STORAGE.turn(str(tmp_path)), STORAGE.turn(f"file:{tmp_path}"):
+        entered = threading.Event()
+
+        def enter() -> None:
+            with LocalStorage().turn(str(tmp_path)):
+                entered.set()
+
+        other = threading.Thread(target=enter)
+        other.start()
+        with LocalStorage().turn(str(tmp_path)):
+            pass
+        assert not entered.wait(0.05)  # the inner one gave nothing back
+    other.join(60)
+    assert entered.is_set()
+
+
+def test_a_turn_of_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    with STORAGE.turn(f"{tmp_path}/none"):
+        pass

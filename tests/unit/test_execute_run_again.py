@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.hadoop import HadoopCatalog
 from bergsql.catalog.metadata.changes import SetProperties
+from bergsql.engine.execute import run_again
 from bergsql.engine.session import Session, SessionConfig
 
 Sessions = tuple[Session, Session]
@@ -86,6 +89,40 @@ def test_rows_came_that_the_statement_is_about(
     assert sum(AGAIN in m and "added rows" in m for m in messages) == 1
     assert commits() == 2  # the first met the rows: its files were for nothing, and the plan too
     assert rows(one) == rows(other) == left
+
+
+@pytest.mark.parametrize(("patience", "alone"), [(60.0, True), (0.0, False)])
+def test_others_wait_for_the_second_run(
+    sessions: Sessions, monkeypatch: Press, tmp_path: Path, patience: float, alone: bool
+) -> None:
+    """Of eight writers of the same rows one that is slower lost each time, and failed when its tries were over."""
+    one, other = sessions
+    make(one)
+    meanwhile(monkeypatch, lambda _: run(other, "INSERT INTO t VALUES (1, 'early')"))
+    monkeypatch.setattr(run_again, "PATIENCE", patience)
+    (metadata,) = tmp_path.rglob("metadata")
+    original = HadoopCatalog.check_writable
+    locked: list[bool] = []
+
+    def begun(catalog: HadoopCatalog, table: LoadedTable) -> None:
+        locked.append(is_locked(metadata))
+        original(catalog, table)
+
+    monkeypatch.setattr(HadoopCatalog, "check_writable", begun)
+    run(one, "UPDATE t SET v = 'new' WHERE id = 1")
+    assert locked == [False, True, alone]  # the one between is the INSERT, in the turn of the first commit
+    assert not is_locked(metadata)
+
+
+def is_locked(directory: Path) -> bool:
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        flock(fd, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def test_rows_went_from_a_file_that_is_rewritten(sessions: Sessions, monkeypatch: Press) -> None:
