@@ -6,14 +6,16 @@ Killed behind a step is killed before the next one; beside that a write may have
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from errno import EIO, ENOSPC, EROFS
 from os import strerror
 from pathlib import Path
 
 import pytest
 
-from tests.support.faults import Fault, Faults, Kind, Mode, Ran, faults
+from bergsql.catalog.storage.local import LocalStorage
+from bergsql.engine.table.purge import table_files
+from tests.support.faults import Fault, Faults, Kind, Mode, Ran, Step, faults
 from tests.support.stepped import NEXT, Case, Warehouse
 
 KINDS = ("hadoop", "jdbc")
@@ -115,6 +117,49 @@ def test_the_moments_around_the_commit_of_a_pointer(tmp_path: Path, faulty: Faul
     assert steps[-1].kind is Kind.SYNC  # else the journal could come back when the power fails
     check(house, "killed", len(steps) - 1)
     assert house.done
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_published_is_on_the_disk(case: str, kind: str, tmp_path: Path, faulty: Faults) -> None:
+    """All that a version refers to was synced before it was published, names included: the power may fail then."""
+    house = Warehouse(tmp_path, faulty, kind, CASES[case])
+    steps = house.clean.steps
+    published = publication(house)
+    new = {str(p.relative_to(house.place)) for p in map(Path, table_files(house.load(), LocalStorage()))}
+    new -= house.old_files
+    (metadata,) = (name for name in new if name.endswith(".metadata.json"))
+    if kind == "hadoop":  # which has its name by the publication itself
+        new.remove(metadata)
+        (staged,) = {step.path for step in steps if step.path.endswith(".metadata.json.tmp")}
+        assert last(steps, {Kind.CREATE, Kind.WRITE}, staged) < last(steps, {Kind.SYNC}, staged) < published
+        assert steps[published + 1] == Step(Kind.SYNC, 0, str(house.place / "db/t/metadata"))
+    assert len(new) > 1
+    old = {str(house.place / above) for name in house.old_files for above in Path(name).parents}
+    for name in new:
+        path = house.place / name
+        born = last(steps, {Kind.CREATE, Kind.LINK, Kind.RENAME}, str(path))
+        changed = last(steps, {Kind.WRITE, Kind.TRUNCATE}, str(path))
+        assert 0 <= max(born, changed) < last(steps, {Kind.SYNC}, str(path)) < published, name
+        while str(path) not in old:
+            assert born >= 0, path
+            path = path.parent
+            assert born < last(steps[:published], {Kind.SYNC}, str(path)), (name, path)
+            born = last(steps, {Kind.MKDIR, Kind.RENAME}, str(path))
+
+
+def publication(house: Warehouse) -> int:
+    """The step that makes the new version the table's: the link of its name, the end of SQLite's journal."""
+    steps = house.clean.steps
+    links = [n for n, step in enumerate(steps) if step.kind is Kind.LINK and step.path.endswith(".metadata.json")]
+    ends = [n for n, step in enumerate(steps) if step.kind is Kind.UNLINK and step.path.endswith("-journal")]
+    assert bool(links) is not bool(ends)
+    return (links or ends)[-1]
+
+
+def last(steps: Sequence[Step], kinds: Set[Kind], path: str) -> int:
+    """The last step of some kinds on a path; -1 for none."""
+    return max((n for n, step in enumerate(steps) if step.kind in kinds and step.path == path[-247:]), default=-1)
 
 
 @pytest.mark.long
