@@ -88,17 +88,10 @@ def _explained(session: Session, inner: st.Statement) -> _Explained:
 
         plan, sink, told = planned_insert(session, inner)
         return _Explained(plan, sink, tuple(told))
-    if isinstance(inner, st.Delete | st.Update):
-        from bergsql.engine.execute.chosen_rows import arguments
+    if isinstance(inner, st.Delete | st.Update | st.Merge):
         from bergsql.engine.execute.explain_changes import explained_changes
 
-        plan, sink, told = explained_changes(session, *arguments(inner))
-        return _Explained(plan, sink, tuple(told))
-    if isinstance(inner, st.Merge):
-        from bergsql.engine.execute.explain_changes import explained_changes
-        from bergsql.engine.execute.merge import arguments as of_merge
-
-        plan, sink, told = explained_changes(session, *of_merge(inner))
+        plan, sink, told = explained_changes(session, inner)
         return _Explained(plan, sink, tuple(told))
     if isinstance(inner, st.CreateTable) and inner.query is not None:
         plan = plan_query(inner.query, SessionRelations(session))

@@ -9,16 +9,16 @@ from bergsql.catalog.errors import BergError
 from bergsql.engine.duck import duckdb
 from bergsql.engine.execute.destination import destination
 from bergsql.engine.execute.outcome import KINDS, VERBS, counted
-from bergsql.engine.execute.row_changes import as_plan, by_kind, failure, plan_changes, rows_of
+from bergsql.engine.execute.row_changes import as_plan, by_kind, command_of, failure, plan_changes, rows_of
 from bergsql.engine.table.row_changes import collect_changes
 from bergsql.engine.table.row_level_properties import Mode
 
 if TYPE_CHECKING:
     from bergsql.engine.execute.destination import Target
-    from bergsql.engine.execute.row_changes import Plan, Planned
+    from bergsql.engine.execute.row_changes import Planned
     from bergsql.engine.plan.query import QueryPlan
     from bergsql.engine.session import Session
-    from bergsql.engine.sql.statements import Name, Option
+    from bergsql.engine.sql import statements as st
     from bergsql.engine.table.planning import FileTask
     from bergsql.engine.table.producer import Producer
     from bergsql.engine.table.row_changes import RowChanges
@@ -30,11 +30,12 @@ _TITLES = {"delete": "Delete from", "update": "Update", "merge": "Merge into"}
 
 
 def explained_changes(
-    session: Session, name: Name, command: str, plan: Plan, hints: Sequence[Option] = ()
+    session: Session, statement: st.Delete | st.Update | st.Merge
 ) -> tuple[QueryPlan, str, list[str]]:
     """The plan of a statement's change query; what the statement does to which table; and lines that tell more."""
-    target = destination(session, name)
-    planned = plan_changes(session, target, name, command, plan, hints)
+    command = command_of(statement)
+    target = destination(session, command.name)
+    planned = plan_changes(session, target, command)
     query, properties = planned.query, planned.properties
     scan = query.target.scan.plan
     lines = [f"  mode: {properties.mode}", f"  isolation: {properties.isolation}"]
@@ -42,7 +43,7 @@ def explained_changes(
     if query.whole:
         lines.append(f"  files dropped unread: {len(query.whole)}{_rows(query.whole)}")
     lines += _counted(session, planned)
-    return as_plan(query), f"{_TITLES[command]} {target.name}{target.place}", lines
+    return as_plan(query), f"{_TITLES[command.kind]} {target.name}{target.place}", lines
 
 
 def _counted(session: Session, planned: Planned) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError
@@ -16,6 +17,7 @@ from bergsql.engine.plan.query import PlannedColumn, QueryPlan
 from bergsql.engine.plan.relations import IcebergRelation, is_branch
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
+from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import from_iceberg
 from bergsql.engine.sql.types import BIGINT, INT
@@ -35,28 +37,50 @@ if TYPE_CHECKING:
     from bergsql.engine.table.planning import FileTask
     from bergsql.engine.table.row_rewrite import ChangedFiles
 
-Plan = Callable[[IcebergRelation, SessionRelations], "ChangeQuery"]
-"""What plans a statement for its target; the relations see the target in the state that it is changed in."""
+
+class RowLevelCommand(NamedTuple):
+    """What a DELETE, UPDATE or MERGE says: ``kind`` is "delete", "update" or "merge"."""
+
+    name: Name
+    """The table that is changed."""
+    kind: str
+    plan: Callable[[IcebergRelation, SessionRelations], ChangeQuery]
+    """Plans it for its target; the relations see the target in the state that is changed."""
+    hints: Sequence[Option]
 
 
-def run(session: Session, name: Name, command: str, plan: Plan, hints: Sequence[Option] = ()) -> Result:
-    """Carry out a DELETE, UPDATE or MERGE (``delete``, ``update``, ``merge``) of the table that ``name`` stands for."""
-    first = destination(session, name)
+def command_of(statement: st.Delete | st.Update | st.Merge) -> RowLevelCommand:
+    """A statement that changes rows, and what plans it."""
+    name, hints = statement.target, statement.hints
+    if isinstance(statement, st.Merge):
+        from bergsql.engine.plan.merge import plan_merge
+
+        return RowLevelCommand(name, "merge", partial(plan_merge, statement), hints)
+    from bergsql.engine.plan.chosen_rows import plan_chosen
+
+    kind = "update" if isinstance(statement, st.Update) else "delete"
+    return RowLevelCommand(name, kind, partial(plan_chosen, statement), hints)
+
+
+def change_rows(session: Session, statement: st.Delete | st.Update | st.Merge) -> Result:
+    """Carry out a DELETE, UPDATE or MERGE, in one commit."""
+    command = command_of(statement)
+    first = destination(session, command.name)
     loaded = [first]
 
     def once() -> str:
-        target = loaded.pop() if loaded else destination(session, name)
-        return _once(session, target, name, command, plan, hints)
+        target = loaded.pop() if loaded else destination(session, command.name)
+        return _once(session, target, command)
 
     message = run_again(session, first.name, once)
     return Result(ResultKind.DML, messages=(DONE, message))
 
 
-def _once(session: Session, target: Target, name: Name, command: str, plan: Plan, hints: Sequence[Option]) -> str:
+def _once(session: Session, target: Target, command: RowLevelCommand) -> str:
     """Plan, write and commit; what was done, in one line."""
     table, catalog = target.table, target.name.catalog
     catalog.check_writable(table)
-    planned = plan_changes(session, target, name, command, plan, hints)
+    planned = plan_changes(session, target, command)
     query = planned.query
     counts, files = _written(session, planned)
     if files.nothing and not query.updates and session.flavour is Flavour.FLINK:
@@ -71,7 +95,7 @@ def _once(session: Session, target: Target, name: Name, command: str, plan: Plan
         rereads=sum(scan.table == query.target.table for scan in query.scans) > 1,
         updates=query.updates,
         properties=target.summary,
-        empty=_empty(command, query),
+        empty=_empty(command.kind, query),
     )
     committed = commit_snapshot(catalog, table, producer, catalog.storage(), to=target.to)
     dropped, uncounted = rows_of(session, query.whole, target)
@@ -100,17 +124,15 @@ class Planned(NamedTuple):
     query: ChangeQuery
 
 
-def plan_changes(
-    session: Session, target: Target, name: Name, command: str, plan: Plan, hints: Sequence[Option]
-) -> Planned:
+def plan_changes(session: Session, target: Target, command: RowLevelCommand) -> Planned:
     """Plan a statement. All that it reads of its target is in the state that is changed."""
-    table = target.table
-    hinted = write_properties(hints, table.metadata, SessionRelations(session))
+    table, parts = target.table, command.name.parts
+    hinted = write_properties(command.hints, table.metadata, SessionRelations(session))
     given = {**table.metadata.properties, **hinted}
-    properties = RowLevelProperties.of(given, command, table.metadata.format_version)
-    reference = name.parts[-1] if target.point is not None and is_branch(name.parts[-1]) else None
+    properties = RowLevelProperties.of(given, command.kind, table.metadata.format_version)
+    reference = parts[-1] if target.point is not None and is_branch(parts[-1]) else None
     relation = IcebergRelation(target.name.parts, table, target.name.catalog.storage(), None, target.point, reference)
-    query = plan(relation, SessionRelations(session, loaded={target.name.parts: table}))
+    query = command.plan(relation, SessionRelations(session, loaded={target.name.parts: table}))
     return Planned(target, hinted, properties, query)
 
 
