@@ -1,4 +1,16 @@
-"""Commits of the Hadoop catalog under competition and death: real processes, real kills."""
+"""Commits of the Hadoop catalog under competition and death: real processes, real kills.
+
+Mirrors, in our own words, of the situations that Iceberg's TestHadoopCommits and TestHadoopCommitsAtomicRename test:
+
+- a commit on metadata that is no longer the newest: a conflict, and nothing of it stays, no manifest either
+- someone else has published the version meanwhile: a conflict that names it
+- the file system refuses or fails to publish the version: a certain failure, and no temporary file stays
+- the writer fails or dies behind the publication and before the hint: the version is there, and the next writer goes on
+- a hint that is stale, ahead, missing, empty or no number leads to the newest version (test_catalog_hadoop.py)
+- appends, with manifests merged and not; changes of the schema (test_table_commit.py, tests/sql/alter_columns.test)
+- several writers append at once: every commit is there, none twice
+- metadata is written with the codec that the table asks for, and read with any
+"""
 
 from __future__ import annotations
 

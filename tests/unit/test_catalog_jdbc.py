@@ -1,4 +1,9 @@
-"""The JDBC catalog on SQLite: its rows, its commits under competition and death, and what goes wrong with a database."""
+"""The JDBC catalog on SQLite: its rows, its commits under competition and death, and what goes wrong with a database.
+
+Mirrors, in our own words, of the situations that Iceberg's TestJdbcTableConcurrency tests: several writers append at
+once, and each commit is there; as many as there are connections at the same time, with retries; and further ones: one
+of many creators wins, a swap whose answer is lost, a writer killed at each step.
+"""
 
 from __future__ import annotations
 
