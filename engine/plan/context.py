@@ -49,6 +49,13 @@ class Slot(Record):
         self.limit: int | None = None
         self.others: Predicate | None = None
 
+    @property
+    def gives_deleted(self) -> bool:
+        """Whether rows that are deleted come too: ``_deleted`` is read, and no column of the table has that name."""
+        if "_deleted" not in self.columns:
+            return False
+        return all(field.name != "_deleted" for field in self.relation.schema.fields)
+
 
 class OutputColumn(Record):
     """A column of a bound query.

@@ -18,7 +18,6 @@ from bergsql.catalog.errors import BergError
 from bergsql.engine.plan.records import replace
 from bergsql.engine.plan.whole_scans import only_asks, plain_column, whole_scan
 from bergsql.engine.sql.types import FLOATS, INTEGERS, STAMPS, Kind
-from bergsql.engine.table.metadata_columns import DELETED
 from bergsql.engine.table.row_counts import RowCount, row_count
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _only_scan(node: exp.Expr, from_sql: str, context: Context) -> int | None:
     slot = context.planner.slots[number]
     if slot.sampled or slot.relation.suffix is not None or (slot.predicates and not node.args.get("where")):
         return None
-    return None if DELETED in slot.columns else number  # with it, rows that are deleted are there too
+    return None if slot.gives_deleted else number  # with it, rows that are deleted are there too
 
 
 class _Known(NamedTuple):

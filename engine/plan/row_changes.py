@@ -116,10 +116,8 @@ class Target:
 
     def refuse_deleted(self) -> None:
         """Refuse a statement that asks for ``_deleted``, by which rows that are gone would come."""
-        from bergsql.engine.table.metadata_columns import DELETED
-
-        if DELETED in self._planner.slots[self.slot].columns:
-            message = f"'{DELETED}' shows rows that are gone: a statement that changes rows has no use for it."
+        if self._planner.slots[self.slot].gives_deleted:
+            message = "'_deleted' shows rows that are gone: a statement that changes rows has no use for it."
             raise BergError(ErrorCode.INVALID, message)
 
 
