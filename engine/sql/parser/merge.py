@@ -71,7 +71,7 @@ def _not_a_relation(tokens: Sequence[Token], part: str) -> BergError:
 
 def _end_of_source(cursor: Cursor) -> int:
     """Where the ON of the MERGE is."""
-    depth = 0
+    depth, in_rows = 0, cursor.at("VALUES")
     for index in range(cursor.index, len(cursor.tokens)):
         token = cursor.tokens[index]
         depth += (token.key == "(") - (token.key == ")")
@@ -79,7 +79,8 @@ def _end_of_source(cursor: Cursor) -> int:
             continue
         if token.key in ("ON", "WHEN", ";") or token.kind is TokenKind.END:
             return index
-        if token.key in ("JOIN", ","):
+        in_rows = in_rows and token.key != "AS"
+        if token.key == "JOIN" or (token.key == "," and not in_rows):
             raise BergError(
                 ErrorCode.SYNTAX,
                 "MERGE reads one source.",
