@@ -39,6 +39,8 @@ def explained_changes(
     query, properties = planned.query, planned.properties
     scan = query.target.scan.plan
     lines = [f"  mode: {properties.mode}", f"  isolation: {properties.isolation}"]
+    if query.evolution:
+        lines.append(f"  {query.evolution}")
     lines.append(f"  files looked at: {len(scan.tasks)} of {scan.files_total}{_rows(scan.tasks)}")
     if query.whole:
         lines.append(f"  files dropped unread: {len(query.whole)}{_rows(query.whole)}")
