@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.execute.create_table import default, with_options
+from bergsql.engine.execute.destination import Target, audited
 from bergsql.engine.execute.fit_query import fit
 from bergsql.engine.execute.insert import write, write_latest
 from bergsql.engine.execute.outcome import DONE, insert_outcome
@@ -50,6 +51,7 @@ def make_from_query(
     else:
         metadata = replaced_metadata(base, definition.replacement)
     staged = LoadedTable(name.ident, metadata, "", catalog.name)
+    target = audited(session, Target(name, staged), statement.name.span)
     by_name = {f.name: f for f in metadata.schema.fields}
     targets = [by_name[c.name] for c in plan.columns]
     assigned = fit(session, plan, metadata.schema, targets, query, {})
@@ -60,10 +62,14 @@ def make_from_query(
     else:
         written = write(session, assigned, staged, name)
     if base is None:
-        committed = create_filled(catalog, name.ident, metadata, written.files, storage)
+        committed = create_filled(
+            catalog, name.ident, metadata, written.files, storage, to=target.to, properties=target.summary
+        )
     else:
-        committed = replace_filled(catalog, base, definition.replacement, written.files, storage)
-    return Result(ResultKind.DML, messages=(DONE, insert_outcome(written, committed)))
+        committed = replace_filled(
+            catalog, base, definition.replacement, written.files, storage, to=target.to, properties=target.summary
+        )
+    return Result(ResultKind.DML, messages=(DONE, insert_outcome(written, committed, target.place)))
 
 
 def _schema(

@@ -57,7 +57,7 @@ def destination(session: Session, name: Name, *, declared: bool = False) -> Targ
     part = _branch(session, name)
     if part is None:
         table_name, table = load(session, name, declared=declared)
-        return _audited(session, Target(table_name, table), name.span)
+        return audited(session, Target(table_name, table), name.span)
     pointer = pointer_named(session, name.parts[:-1], name.span)
     target = Target(
         pointer.target if pointer is not None else TableName(session.catalog(part.parts[0]), part.table.ident),
@@ -65,7 +65,7 @@ def destination(session: Session, name: Name, *, declared: bool = False) -> Targ
         Destination((part.reference or "").partition("_")[2]),
         part.point,
     )
-    return _audited(session, target, name.span, part.reference)
+    return audited(session, target, name.span, part.reference)
 
 
 def _branch(session: Session, name: Name) -> IcebergRelation | None:
@@ -86,7 +86,7 @@ def _branch(session: Session, name: Name) -> IcebergRelation | None:
     return part if part is not None and part.suffix is None else None
 
 
-def _audited(session: Session, target: Target, span: Span, reference: str | None = None) -> Target:
+def audited(session: Session, target: Target, span: Span, reference: str | None = None) -> Target:
     """The target as ``spark.wap.*`` have it; ``reference`` is the branch in the statement's name."""
     metadata = target.table.metadata
     branch, wap_id = wap_settings(session.setting, metadata)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from bergsql.catalog.metadata.changes import TableUpdate
 from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import Attempt, Committed, run_attempts
-from bergsql.engine.table.destination import MAIN
+from bergsql.engine.table.destination import MAIN, Destination
 from bergsql.engine.table.history import AGAIN
 from bergsql.engine.table.producer import Operation, Producer
 from bergsql.engine.table.properties import CommitProperties
@@ -38,9 +38,18 @@ class ReplaceTable(Producer):
 
 
 def create_filled(
-    catalog: Catalog, ident: TableIdent, metadata: TableMetadata, files: Sequence[DataFile], storage: Storage
+    catalog: Catalog,
+    ident: TableIdent,
+    metadata: TableMetadata,
+    files: Sequence[DataFile],
+    storage: Storage,
+    *,
+    to: Destination = MAIN,
+    properties: Mapping[str, str] = {},
 ) -> Committed:
     """Make the table of ``metadata``, which nobody sees yet, with the ``files`` that were written for it.
+
+    ``properties`` go into the summary of its snapshot, which goes ``to`` a branch.
 
     :raises BergError: ALREADY_EXISTS when someone else made a table of this name meanwhile.
     """
@@ -48,10 +57,10 @@ def create_filled(
     def attempt(maker: SnapshotWriter) -> Attempt:
         storage.mkdir(CommitProperties.of(metadata.properties, metadata.location).metadata_location)
         snapshot = maker.make(metadata, None)
-        filled = apply_updates(metadata, MAIN.updates(metadata, snapshot), snapshot.timestamp_ms)
+        filled = apply_updates(metadata, to.updates(metadata, snapshot), snapshot.timestamp_ms)
         return Attempt(snapshot, lambda: catalog.create_table(ident, filled))
 
-    return run_attempts(catalog, ident, metadata, Append(files), storage, attempt)
+    return run_attempts(catalog, ident, metadata, Append(files, properties=properties), storage, attempt)
 
 
 def replaced_metadata(base: LoadedTable, definition: Definition) -> TableMetadata:
@@ -60,9 +69,18 @@ def replaced_metadata(base: LoadedTable, definition: Definition) -> TableMetadat
 
 
 def replace_filled(
-    catalog: Catalog, base: LoadedTable, definition: Definition, files: Sequence[DataFile], storage: Storage
+    catalog: Catalog,
+    base: LoadedTable,
+    definition: Definition,
+    files: Sequence[DataFile],
+    storage: Storage,
+    *,
+    to: Destination = MAIN,
+    properties: Mapping[str, str] = {},
 ) -> Committed:
     """Replace a table by the ``files`` written with :func:`replaced_metadata`; its history stays.
+
+    Where its snapshot goes ``to`` another branch, the main branch is left without rows, as in Spark.
 
     What others commit meanwhile is replaced too, unless they change the table's columns or partitioning: the files were
     written for those.
@@ -75,11 +93,13 @@ def replace_filled(
         _check_definition_unchanged(base, current)
         updates = list(definition(current))
         replaced = apply_updates(current.metadata, updates, now_ms())
+        to.head(replaced)  # refuses a branch that others dropped, or made a tag
         snapshot = maker.make(replaced, None)
-        updates += MAIN.updates(replaced, snapshot)
+        updates += to.updates(replaced, snapshot)
         return Attempt(snapshot, lambda: catalog.commit(current, updates))
 
-    return run_attempts(catalog, base.ident, base.metadata, ReplaceTable(files), storage, attempt)
+    producer = ReplaceTable(files, properties=properties)
+    return run_attempts(catalog, base.ident, base.metadata, producer, storage, attempt)
 
 
 def _check_definition_unchanged(base: LoadedTable, current: LoadedTable) -> None:
