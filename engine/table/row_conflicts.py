@@ -46,7 +46,7 @@ _ADDED, _DELETED = EntryStatus.ADDED, EntryStatus.DELETED
 _DATA, _DELETES = ManifestContent.DATA, ManifestContent.DELETES
 
 
-class NamedFiles:
+class DeletedFrom:
     """The data files that some position deletes may name."""
 
     def __init__(self, deletes: Iterable[DataFile]) -> None:
@@ -121,8 +121,8 @@ class RowRules:
             self._check_what_was_read()
 
     @cached_property
-    def _named(self) -> NamedFiles:
-        return NamedFiles(self.deletes)
+    def _named(self) -> DeletedFrom:
+        return DeletedFrom(self.deletes)
 
     @cached_property
     def _unpartitioned(self) -> frozenset[int]:
@@ -194,7 +194,7 @@ class RowRules:
                 raise _conflict(did.replace("{}", file.path), delete.data_file, snapshots[id(delete)].snapshot_id)
 
 
-def check_rows_fit(base: TableMetadata, current: TableMetadata, deletes: Sequence[DataFile], *, evolves: bool) -> None:
+def check_rows_fit(base: TableMetadata, current: TableMetadata, *, evolves: bool) -> None:
     """Refuse what others made of the table's definition since, where a change of rows does not fit.
 
     Other format versions have other delete files, and rows have ids from version 3 on.
@@ -203,12 +203,6 @@ def check_rows_fit(base: TableMetadata, current: TableMetadata, deletes: Sequenc
     """
     if current.format_version != base.format_version:
         raise StatementConflict(f"The table became one of format version {current.format_version} meanwhile.")
-    if any(f.content == FileContent.EQUALITY_DELETES for f in deletes):
-        # They reach data files of their own partition alone.
-        if current.default_spec_id != base.default_spec_id:
-            raise StatementConflict("The table was partitioned in another way meanwhile.")
-        if current.schema.identifier_field_ids != base.schema.identifier_field_ids:
-            raise StatementConflict("The table got another primary key meanwhile.")
     if evolves:
         same = current.schema.same_columns(base.schema) and current.last_column_id == base.last_column_id
         if not same or current.current_schema_id != base.current_schema_id:

@@ -86,7 +86,7 @@ class RowDelta(Producer):
     def validate(self, history: History) -> None:
         from bergsql.engine.table.row_conflicts import RowRules, check_rows_fit
 
-        check_rows_fit(history.base, history.current, self.deletes, evolves=bool(self.updates))
+        check_rows_fit(history.base, history.current, evolves=bool(self.updates))
         serializable = self.isolation is Isolation.SERIALIZABLE
         RowRules(
             history,

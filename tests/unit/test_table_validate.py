@@ -68,6 +68,7 @@ from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, Ov
 from bergsql.engine.table.predicate import AlwaysFalse, AlwaysTrue, Compare, In, Op, Predicate, all_of
 from bergsql.engine.table.producer import Operation, Producer
 from bergsql.engine.table.row_delta import Isolation, RowDelta
+from bergsql.engine.table.upsert import Upsert
 from tests.support.made_files import COLUMNS, MadeFiles
 from tests.support.tables import Tables
 
@@ -656,8 +657,8 @@ def test_keys_of_another_partition_spec(race: Race) -> None:
     """Equality deletes reach files of their own partition alone: those that others write now are not among them."""
     table = race.start(race.made.data("x", at=("x",)), by=BY_DATA)
     race.alter(AddPartitionSpec(PartitionSpec(1, ())), SetDefaultSpec())
-    upsert = delta([race.made.data("m", at=("x",))], [race.made.equality("m", at=("x",))], read=AlwaysFalse())
-    race.fails(table, upsert, "partitioned in another way")
+    upsert = Upsert([race.made.data("m", at=("x",))], [race.made.equality("m", at=("x",))])
+    race.fails(table, upsert, "partitioning")
 
 
 def test_keys_of_another_key(race: Race) -> None:
@@ -665,7 +666,7 @@ def test_keys_of_another_key(race: Race) -> None:
     evolved(lambda s, _: set_identifier_fields(s, [("id",)]))(race)
     table = race.tables.load()
     evolved(lambda s, _: set_identifier_fields(s, [("data",)]))(race)
-    race.fails(table, delta([race.made.data("m")], [race.made.equality("m")], read=AlwaysFalse()), "primary key")
+    race.fails(table, Upsert([race.made.data("m")], [race.made.equality("m")]), "key of the table")
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
