@@ -15,7 +15,7 @@ from bergsql.engine.execute.fit_query import fit
 from bergsql.engine.execute.insert import write, write_latest
 from bergsql.engine.execute.outcome import DONE, insert_outcome
 from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema, storable
-from bergsql.engine.execute.upsert import Upsert, is_enabled
+from bergsql.engine.execute.upsert import UpsertKey, is_enabled
 from bergsql.engine.plan.query import PlannedColumn, plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Result, ResultKind
@@ -57,7 +57,7 @@ def make_from_query(
     assigned = fit(session, plan, metadata.schema, targets, query, {})
     if metadata.schema.identifier_field_ids and is_enabled(metadata.properties, session.flavour):
         # As by CREATE TABLE and INSERT: of rows with one key the last one stays. There is nothing to be deleted.
-        latest = write_latest(session, assigned, staged, name, Upsert(key_of(metadata.schema), ()))
+        latest = write_latest(session, assigned, staged, name, UpsertKey(key_of(metadata.schema), ()))
         written = Written(latest.files, latest.rows)
     else:
         written = write(session, assigned, staged, name)

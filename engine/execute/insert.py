@@ -14,7 +14,7 @@ from bergsql.engine.execute.failures import named, query_failed, with_column
 from bergsql.engine.execute.fit_query import Assigned, assign_query
 from bergsql.engine.execute.outcome import DONE, NOTHING, insert_outcome, upsert_outcome
 from bergsql.engine.execute.run_again import run_again
-from bergsql.engine.execute.upsert import Upsert, is_enabled, upsert_into
+from bergsql.engine.execute.upsert import UpsertKey, is_enabled, upsert_into
 from bergsql.engine.names import TableName, load
 from bergsql.engine.plan.hints import UPSERT_OPTION, InsertHints, insert_hints
 from bergsql.engine.plan.query import QueryPlan
@@ -42,7 +42,7 @@ class Prepared(NamedTuple):
     target: Target
     assigned: Assigned
     hints: InsertHints
-    upsert: Upsert | None
+    upsert: UpsertKey | None
     """What the rows take the place of, if they do not only come."""
 
 
@@ -83,18 +83,18 @@ def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     return [insert_outcome(written, committed, target.place)]
 
 
-def _upsert(session: Session, target: Target, assigned: Assigned, hints: InsertHints, upsert: Upsert) -> str:
+def _upsert(session: Session, target: Target, assigned: Assigned, hints: InsertHints, key: UpsertKey) -> str:
     """Write the rows, and the deletes of their keys, and commit them."""
-    from bergsql.engine.table.upsert import Upsert as Producer
+    from bergsql.engine.table.upsert import Upsert
 
     name, table = target.name, target.table
     storage = name.catalog.storage()
-    written = write_latest(session, assigned, table, name, upsert, hints.properties)
+    written = write_latest(session, assigned, table, name, key, hints.properties)
     if not written.rows:
         return NOTHING
-    producer = Producer(written.files, deletes=written.deletes, properties=target.summary)
+    producer = Upsert(written.files, deletes=written.deletes, properties=target.summary)
     committed = commit_snapshot(name.catalog, table, producer, storage, to=target.to)
-    return upsert_outcome(written, str(upsert), committed, target.place)
+    return upsert_outcome(written, str(key), committed, target.place)
 
 
 def is_declared(table: LoadedTable) -> bool:
@@ -113,7 +113,7 @@ def _make_declared(session: Session, statement: st.Insert) -> LoadedTable:
     return make_pointed(session, pointer)
 
 
-def _target(session: Session, statement: st.Insert) -> tuple[Target, InsertHints, Upsert | None]:
+def _target(session: Session, statement: st.Insert) -> tuple[Target, InsertHints, UpsertKey | None]:
     """What is written to, what a hint says of that, and the key if rows are upserted."""
     span = statement.target.span
     target = destination(session, statement.target, declared=True)
@@ -162,7 +162,7 @@ def write_latest(
     assigned: Assigned,
     table: LoadedTable,
     name: TableName,
-    upsert: Upsert,
+    key: UpsertKey,
     properties: Mapping[str, str] | None = None,
 ) -> Upserted:
     """As :func:`write`, the last row of each key, and delete files of the keys for what is there."""
@@ -174,8 +174,8 @@ def write_latest(
             session.duck,
             assigned.sql,
             assigned.plan.variables,
-            key=upsert.key,
-            specs=upsert.specs,
+            key=key.fields,
+            specs=key.specs,
             metadata=table.metadata,
             storage=name.catalog.storage(),
             properties=properties,

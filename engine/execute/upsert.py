@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.table.equality_delete_writing import check_partitioned_by_key, key_of, reaching_specs
+from bergsql.engine.table.properties import PropertyReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,22 +26,22 @@ UPSERT = "write.upsert.enabled"
 _NOT_WITHOUT_KEY = "ALTER TABLE {} ADD PRIMARY KEY (…) NOT ENFORCED; declares one, of columns that are NOT NULL."
 
 
-class Upsert(NamedTuple):
-    """The key, and the partition specs in which its delete files are written."""
+class UpsertKey(NamedTuple):
+    """What rows are upserted by: the key, and the partition specs in which its delete files are written."""
 
-    key: Sequence[NestedField]
+    fields: Sequence[NestedField]
     specs: Sequence[PartitionSpec]
 
     def __str__(self) -> str:
-        return ", ".join(f.name for f in self.key)
+        return ", ".join(f.name for f in self.fields)
 
 
 def is_enabled(properties: Mapping[str, str], flavour: Flavour) -> bool:
-    """Whether a table's properties make an INSERT an upsert."""
-    return flavour is Flavour.FLINK and properties.get(UPSERT, "").casefold() == "true"
+    """Whether a table's properties make an INSERT an upsert; OPTION for a value that is neither true nor false."""
+    return flavour is Flavour.FLINK and PropertyReader(properties).boolean(UPSERT, False)
 
 
-def upsert_into(target: Target, span: Span) -> Upsert:
+def upsert_into(target: Target, span: Span) -> UpsertKey:
     """What an upsert into a table needs to know; ``span`` is the table's name.
 
     :raises BergError: INVALID without a key, or where a partition column is not in it; OPTION in format version 1.
@@ -64,7 +65,7 @@ def upsert_into(target: Target, span: Span) -> Upsert:
             )
         check_partitioned_by_key(metadata.schema, metadata.spec)
         storage = name.catalog.storage()
-        return Upsert(key, reaching_specs(metadata, target.to.head(metadata), storage))
+        return UpsertKey(key, reaching_specs(metadata, target.to.head(metadata), storage))
     except BergError as error:
         raise error.at(span) from None
 

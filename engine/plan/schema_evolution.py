@@ -32,6 +32,7 @@ from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import flink_name, from_iceberg, spark_name, to_iceberg
 from bergsql.engine.sql.types import Kind
+from bergsql.engine.table.properties import PropertyReader
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -57,7 +58,8 @@ class Evolved(NamedTuple):
 def evolved(relation: IcebergRelation, statement: Merge, source: Source, flavour: Flavour) -> Evolved:
     """The target as it is when it has taken in the source's columns.
 
-    :raises BergError: INVALID where the table does not allow it; at the place of a column that cannot be added.
+    :raises BergError: INVALID where the table does not allow it, OPTION where the property that says so has a wrong
+        value; at the place of a column that cannot be added.
     """
     metadata = relation.table.metadata
     growth = _Growth(metadata, flavour)
@@ -65,7 +67,7 @@ def evolved(relation: IcebergRelation, statement: Merge, source: Source, flavour
         growth.take_in(column, span)
     if growth.schema.same_columns(metadata.schema):
         return Evolved(relation)
-    if metadata.properties.get(ALLOWED, "true").casefold() == "false":
+    if not PropertyReader(metadata.properties).boolean(ALLOWED, True):
         raise BergError(
             ErrorCode.INVALID,
             f"Table {relation.table.full_name} does not let MERGE change its schema: '{ALLOWED}' is false.",

@@ -18,6 +18,7 @@ from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.table.datafile import DataFile, FileContent, ManifestContent
 from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.row_rewrite import with_schema
+from bergsql.engine.table.staging import DELETES
 from bergsql.engine.table.writer import write_into
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.properties import WriteProperties
     from bergsql.engine.table.staging import Staging
-
-ENDING = "-deletes"
-"""What the names of delete files end with, before the point and the format."""
 
 
 def key_of(schema: Schema) -> tuple[NestedField, ...]:
@@ -116,6 +114,6 @@ def write_equality_deletes(
     for spec in specs:
         staging.clear()
         in_spec = replace(of_keys, default_spec_id=spec.spec_id)
-        written = write_into(staging, cursor, sql, {}, in_spec, storage, settings, ending=ENDING)
+        written = write_into(staging, cursor, sql, {}, in_spec, storage, settings, ending=DELETES)
         made += (replace(f, content=FileContent.EQUALITY_DELETES, equality_ids=ids) for f in written.files)
     return made

@@ -137,9 +137,9 @@ class ManifestColumns:
         firsts = {n: i for i, n in reversed(list(enumerate(places)))}
         return self.field(_PARTITION, [firsts[n] for n in range(len(numbers))]), places
 
-    def paths(self) -> list[str]:
-        """The locations of all files."""
-        return self.field(_PATH)
+    def paths(self, rows: Sequence[int] | None = None) -> list[str]:
+        """The locations of the files in some rows (None: all)."""
+        return self.field(_PATH, rows)
 
     def live(self) -> Sequence[int]:
         """The rows of files that were not deleted."""

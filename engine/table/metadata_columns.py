@@ -5,6 +5,7 @@ Names and ids are the specification's ("Reserved Field IDs", "Row Lineage"), the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.metadata.transforms import TransformKind
@@ -42,8 +43,8 @@ PLACE_COLUMNS: dict[str, NestedField] = {
     for f in (
         NestedField(-1, PLACE_FILE, LongType(), True),
         NestedField(-2, PLACE_POSITION, LongType(), True),
-        NestedField(2147483540, PLACE_ROW_ID, LongType(), False),
-        NestedField(2147483539, PLACE_UPDATED, LongType(), False),
+        replace(METADATA_COLUMNS[ROW_ID], name=PLACE_ROW_ID),
+        replace(METADATA_COLUMNS[LAST_UPDATED], name=PLACE_UPDATED),
     )
 }
 """By name, what row-level statements know a row by; no SQL can name them, and no column hides them.

@@ -19,6 +19,7 @@ from bergsql.catalog.storage.base import system_error
 from bergsql.engine.table.datafile import DataFile, FileContent, partition_key
 from bergsql.engine.table.position_deletes import FILE_PATH, POS
 from bergsql.engine.table.row_level_properties import Granularity
+from bergsql.engine.table.staging import DELETES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +40,6 @@ _LEAST_ROWS = 1 << 10
 _MOST_ROWS = 1 << 20
 _TOLD = {"delete-type": "position"}
 """What Iceberg's own writers put down in the file beside the rows."""
-_ENDING = "-deletes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _Writing:
             lower[POS.field_id], upper[POS.field_id] = LONG.pack(written.least), LONG.pack(written.greatest)
         self.made.append(
             DataFile(
-                self._staging.place(path, where, f"{_ENDING}.{settings.file_format.lower()}"),
+                self._staging.place(path, where, f"{DELETES}.{settings.file_format.lower()}"),
                 written.rows,
                 size,
                 settings.file_format,

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.table.properties import WriteProperties
 
+DELETES = "-deletes"
+"""What the names of delete files end with, before the point and the format."""
+
 
 class Staging:
     """The files of one statement, in a table's data directory."""

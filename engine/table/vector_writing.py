@@ -13,6 +13,7 @@ from bergsql.engine.table.delete_index import PUFFIN
 from bergsql.engine.table.metadata_columns import METADATA_COLUMNS, POS
 from bergsql.engine.table.puffin import MAGIC
 from bergsql.engine.table.roaring import roaring64
+from bergsql.engine.table.staging import DELETES
 from bergsql.engine.version import version
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _PUFFIN_MAGIC = b"PFA1"
 _NO_FLAGS = bytes(4)
-_ENDING = "-deletes.puffin"
 
 
 def write_vectors(deletes: Sequence[FileDeletes], *, storage: Storage, staging: Staging) -> list[DataFile]:
@@ -39,7 +39,7 @@ def write_vectors(deletes: Sequence[FileDeletes], *, storage: Storage, staging: 
         at += len(blobs[-1])
     data = b"".join((_PUFFIN_MAGIC, *blobs, _footer(deletes, blobs, places)))
     storage.write_new(staged, data, fsync=False)
-    path = staging.place(storage.local_path(staged), "", _ENDING)
+    path = staging.place(storage.local_path(staged), "", f"{DELETES}.puffin")
     return [
         DataFile(
             path,

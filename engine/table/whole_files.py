@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from bergsql.engine.table.planning import FileTask
     from bergsql.engine.table.predicate import Predicate
 
-_PATH = 100
-
 
 class WholeFiles:
     """Looks, while files are planned, for those that hold no row of ``others``.
@@ -40,7 +38,7 @@ class WholeFiles:
         if self._pruner is not None and self._pruner.manifests((columns.manifest,), count=False):
             mixed = self._pruner.files(columns, rows)
             if mixed:
-                self._mixed.update(columns.field(_PATH, mixed))
+                self._mixed.update(columns.paths(mixed))
 
     def among(self, tasks: Sequence[FileTask]) -> tuple[FileTask, ...]:
         """Those of the files that are read, once all were looked at."""

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from bergsql.catalog.base import LoadedTable, TableIdent
 from bergsql.catalog.errors import BergError
 from bergsql.catalog.hadoop import HadoopCatalog
+from bergsql.engine.execute.upsert import UPSERT, is_enabled
 from bergsql.engine.session import Session, SessionConfig
+from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.table.commit import commit_snapshot
 from bergsql.engine.table.equality_delete_writing import key_of, reaching_specs
 from bergsql.engine.table.history import StatementConflict
@@ -222,3 +224,10 @@ def test_another_key_or_partitioning_is_a_conflict(
         upsert(session, filled, "SELECT 1, 'first'")
     assert files(session) == before
     assert rows(session, "SELECT * FROM t ORDER BY id") == [(1, "a"), (2, "b")]
+
+
+def test_a_property_that_is_neither_true_nor_false_is_refused() -> None:
+    assert is_enabled({UPSERT: "TRUE"}, Flavour.FLINK)
+    assert not is_enabled({UPSERT: "yes"}, Flavour.SPARK)
+    with pytest.raises(BergError, match=r"'write.upsert.enabled' is 'yes': it takes true or false"):
+        is_enabled({UPSERT: "yes"}, Flavour.FLINK)
