@@ -109,6 +109,8 @@ def _written(statement: Merge) -> list[Expression]:
 
 
 class _Planning:
+    """One MERGE on its way to a change query: its two sides are bound first, the source before what may grow by it."""
+
     def __init__(self, statement: Merge, relation: IcebergRelation, planner: Planner) -> None:
         self.statement, self.planner = statement, planner
         self.join = join_of(statement.clauses)
