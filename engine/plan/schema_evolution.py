@@ -1,8 +1,9 @@
 """MERGE WITH SCHEMA EVOLUTION: the target takes in what the source has more.
 
 As in Spark 4.1 with Iceberg: ``*`` brings all columns of the source, ``column = s.column`` (and the same in INSERT)
-that one. Columns, and fields of structs, that the target does not have are added as nullable ones; numbers widen as
-Iceberg's types do. Types that do not widen stay: then values are cast, or refused, as without evolution.
+that one, and so it is with fields: ``s.field = q.s.field``. Columns, and fields of structs, that the target does not
+have are added as nullable ones; numbers widen as Iceberg's types do. Types that do not widen stay: then values are
+cast, or refused, as without evolution.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from bergsql.catalog.metadata.types import (
     StructType,
 )
 from bergsql.catalog.metadata.updates import apply_updates
+from bergsql.engine.plan.records import replace as replace_record
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import flink_name, from_iceberg, spark_name, to_iceberg
 from bergsql.engine.sql.types import Kind
@@ -99,21 +101,42 @@ def _brought(statement: Merge, source: Source, growth: _Growth) -> Iterator[_Bro
 
 
 def _direct(assignment: Assignment, statement: Merge, source: Source, growth: _Growth) -> SourceColumn | None:
-    """The column of the source that ``[target.]column = [source.]column`` stores, where both have one name."""
-    if assignment.value is None or not isinstance(assignment.value.ast, exp.Column):
-        return None
-    *relation, name = (part.name for part in assignment.value.ast.parts)
-    *qualifier, own = assignment.parts or ("",)
-    names = [growth.fold(n) for n in source.names]
-    if relation and [growth.fold(n) for n in relation] != names[len(names) - len(relation) :]:
-        return None
-    target = [growth.fold(n) for n in ([statement.alias] if statement.alias else statement.target.parts)]
-    if qualifier and [growth.fold(n) for n in qualifier] != target[len(target) - len(qualifier) :]:
-        return None
-    if growth.fold(own) != growth.fold(name):
-        return None
-    found = [c for c in source.columns if growth.fold(c.name) == growth.fold(name)]
-    return found[0] if len(found) == 1 else None
+    """What ``[target.]column[.field …] = [source.]column[.field …]`` stores, where both have the same names: the
+    source's column, of its fields only the one that is stored."""
+    parts = _names_of(assignment.value.ast) if assignment.value is not None else []
+    target = [statement.alias] if statement.alias else list(statement.target.parts)
+    own = [tuple(map(growth.fold, path)) for path in _paths(assignment.parts, target, growth)]
+    for path in _paths(parts, source.names, growth):
+        found = [c for c in source.columns if growth.fold(c.name) == growth.fold(path[0])]
+        if tuple(map(growth.fold, path)) in own and len(found) == 1 and growth.has(path[:-1]):
+            type_ = _only(found[0].type, path[1:], growth)
+            return None if type_ is None else replace_record(found[0], type=type_)
+    return None
+
+
+def _names_of(node: exp.Expr) -> list[str]:
+    """The parts of a name, first to last; none where it is no name."""
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        before = _names_of(node.this)
+        return [*before, node.expression.name] if before else []
+    return [part.name for part in node.parts] if isinstance(node, exp.Column) else []
+
+
+def _paths(parts: Sequence[str], relation: Sequence[str], growth: _Growth) -> Iterator[tuple[str, ...]]:
+    """What ``parts`` may be as a column of ``relation`` and fields of it; those that its name leads come first."""
+    named = [growth.fold(n) for n in relation]
+    for taken in range(min(len(parts) - 1, len(named)), -1, -1):
+        if [growth.fold(p) for p in parts[:taken]] == named[len(named) - taken :]:
+            yield tuple(parts[taken:])
+
+
+def _only(type_: DataType, path: Sequence[str], growth: _Growth) -> DataType | None:
+    """The type with no other fields than those on the way down ``path``; None where there is no such field."""
+    if not path:
+        return type_
+    found = [c for c in type_.children if type_.kind is Kind.ROW and growth.fold(c.name) == growth.fold(path[0])]
+    inner = _only(found[0].type, path[1:], growth) if len(found) == 1 else None
+    return None if inner is None else type_._replace(children=(found[0]._replace(type=inner),))
 
 
 class _Growth:
@@ -132,6 +155,16 @@ class _Growth:
     def _name(self, type_: IcebergType) -> str:
         name = flink_name if self._flavour is Flavour.FLINK else spark_name
         return name(from_iceberg(type_))
+
+    def has(self, path: Sequence[str]) -> bool:
+        """Whether there is a struct at ``path``: the schema itself, where it is empty."""
+        fields: Sequence[NestedField] = self.schema.fields
+        for name in path:
+            own = next((f for f in fields if self.fold(f.name) == self.fold(name)), None)
+            if own is None or not isinstance(own.type, StructType):
+                return False
+            fields = own.type.fields
+        return True
 
     def take_in(self, column: SourceColumn, span: Span) -> None:
         """Add the column, or what its type has more than that of the target's column of its name."""
