@@ -13,6 +13,7 @@ from typing import Any
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.metadata.field_ids import assign_field_ids
 from bergsql.catalog.metadata.schema import Schema
+from bergsql.catalog.metadata.schema_rules import NAMELESS
 from bergsql.catalog.metadata.types import (
     DateType,
     DecimalType,
@@ -54,6 +55,8 @@ def add_column(
     but for its case; INVALID for a required column without an initial default, and inside the keys of a map.
     """
     path = ".".join((*parent, column.name))
+    if not column.name:
+        raise BergError(ErrorCode.INVALID, NAMELESS)
     if column.required and column.initial_default is None:
         raise BergError(
             ErrorCode.INVALID,

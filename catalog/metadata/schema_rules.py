@@ -24,6 +24,9 @@ from bergsql.catalog.metadata.types import (
 _SINCE_V3 = (TimestampNsType, TimestamptzNsType, UnknownType, VariantType, GeometryType, GeographyType)
 
 
+NAMELESS = "A column of a table needs a name."
+
+
 def check_schema(schema: Schema, format_version: int) -> None:
     """Refuse repeated names and ids, types and defaults the format version lacks, and keys that are none."""
     _check_names(schema.fields, "")

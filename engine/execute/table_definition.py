@@ -18,7 +18,7 @@ from bergsql.catalog.metadata.new_table import (
 )
 from bergsql.catalog.metadata.partition import PartitionBy, PartitionSpec, build_spec
 from bergsql.catalog.metadata.schema import Schema
-from bergsql.catalog.metadata.schema_rules import ambiguous_name, check_full_names
+from bergsql.catalog.metadata.schema_rules import NAMELESS, ambiguous_name, check_full_names
 from bergsql.catalog.metadata.sort import ASC, DESC, NULLS_FIRST, NULLS_LAST, UNSORTED, SortBy, SortOrder
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import Transform, TransformKind, bucket, truncate
@@ -261,6 +261,8 @@ def queried_schema(columns: Sequence[PlannedColumn], format_version: int, span: 
     ids = count(1)
     fields: list[NestedField] = []
     for column in columns:
+        if not column.name:
+            raise BergError(ErrorCode.INVALID, NAMELESS, span=span, hint="Give it one in the query with AS.")
         if any(f.name.casefold() == column.name.casefold() for f in fields):
             raise BergError(
                 ErrorCode.ALREADY_EXISTS,

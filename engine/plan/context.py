@@ -148,6 +148,7 @@ class Planner:
 
     def alias(self, wanted: str) -> str:
         """A relation name for DuckDB that nothing else in this query has, even without case."""
+        wanted = wanted or "_"  # DuckDB has no empty names
         name, key = wanted, wanted.casefold()
         while name.casefold() in self._aliases:
             self._aliases[key] = self._aliases.get(key, 1) + 1

@@ -17,15 +17,17 @@ def identifier(name: str) -> str:
 def distinct_names(names: Iterable[str]) -> list[str]:
     """What DuckDB calls columns, or fields of a struct, of these names: it cannot tell apart what differs only in case.
 
-    The first keeps its name, the next get a number. What is shown goes by the type's own names, and values by place.
+    The first keeps its name, the next get a number. It has no empty names: ``_`` stands for one. What is shown goes by
+    the type's own names, and values by place.
 
-    >>> distinct_names(["id", "ID", "a"])
-    ['id', 'ID_1', 'a']
+    >>> distinct_names(["id", "ID", "a", ""])
+    ['id', 'ID_1', 'a', '_']
     """
     taken: set[str] = set()
     counts: dict[str, int] = {}
     found = []
-    for name in names:
+    for given in names:
+        name = given or "_"
         unique, key = name, name.casefold()
         while unique.casefold() in taken:
             counts[key] = counts.get(key, 0) + 1
