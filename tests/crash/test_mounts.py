@@ -79,6 +79,11 @@ def disk(berg: Berg) -> Iterator[Disk]:
 WRITING = (
     "INSERT INTO t VALUES (3)",
     "INSERT OVERWRITE t VALUES (3)",
+    "DELETE FROM t WHERE id = 1",
+    "DELETE FROM t WHERE id = 5",
+    "UPDATE t SET id = 7 WHERE id = 5",
+    "MERGE INTO t USING (VALUES (5)) AS s(id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 7",
+    "TRUNCATE TABLE t",
     "CREATE TABLE u (id INT)",
     "CREATE TABLE u AS SELECT 1 AS id",
     "CREATE OR REPLACE TABLE t AS SELECT 1 AS id",
@@ -105,6 +110,7 @@ def test_a_read_only_warehouse_is_read(disk: Disk) -> None:
 @pytest.mark.parametrize("statement", WRITING)
 def test_a_read_only_warehouse_is_not_written(disk: Disk, statement: str) -> None:
     made(disk)
+    assert disk.berg.run("-e", "INSERT INTO t VALUES (5), (6)").code == 0
     disk.remount("ro")
     disk.refused(statement, "Read-only file system", str(disk.path))
 
@@ -124,26 +130,42 @@ def test_what_does_not_fit_is_not_begun(disk: Disk, statement: str) -> None:
     assert disk.berg.run("-e", "INSERT INTO t VALUES (3)").code == 0
 
 
-@pytest.mark.parametrize("kilobytes", [0, 4, 8, 12, 16, 20, 24, 28])
-def test_a_disk_that_fills_at_any_step(disk: Disk, kilobytes: int) -> None:
+CHANGES = {
+    "INSERT INTO t VALUES (3)": [1, 2, 3, 5, 6],
+    "DELETE FROM t WHERE id = 5": [1, 2, 6],
+    "UPDATE t SET id = 7 WHERE id = 5": [1, 2, 6, 7],
+    "MERGE INTO t USING (VALUES (5), (8)) AS s(id) ON t.id = s.id"
+    " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)": [1, 2, 6, 8],
+}
+"""Statements, and the ids that they leave."""
+MODES = "'write.delete.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
+
+
+FREE = [(s, kilobytes) for s in CHANGES for kilobytes in range(0, 32, 4) if s.startswith("INSERT") or kilobytes % 8]
+
+
+@pytest.mark.parametrize(("statement", "kilobytes"), FREE)
+def test_a_disk_that_fills_at_any_step(disk: Disk, statement: str, kilobytes: int) -> None:
     made(disk)
+    filled = disk.berg.run("-e", f"ALTER TABLE t SET ({MODES})", "-e", "INSERT INTO t VALUES (5), (6)")
+    assert filled.code == 0, filled.err
     disk.sh(
         f"free=$(df --output=avail -k {disk.path} | tail -1); head -c $((free - {kilobytes}))k /dev/zero > {disk.path}/filler"
     )
     before = disk.files()
-    done = disk.berg.run("-e", "INSERT INTO t VALUES (3)")
-    rows: list[dict[str, object]] = [{"id": 1}, {"id": 2}]
+    done = disk.berg.run("-e", statement)
+    ids = [1, 2, 5, 6]
     if done.code == 0:
-        rows.append({"id": 3})
+        ids = CHANGES[statement]
     else:
         assert done.err.startswith("[ERROR] ")
         assert "No space left on device" in done.err
         assert "Traceback" not in done.err
         assert disk.files() == before
-    assert disk.berg.rows("SELECT id FROM t ORDER BY id") == rows
+    assert disk.berg.rows("SELECT id FROM t ORDER BY id") == [{"id": n} for n in ids]
     disk.sh(f"rm {disk.path}/filler")
-    assert disk.berg.run("-e", "INSERT INTO t VALUES (4)").code == 0
-    assert disk.berg.rows("SELECT id FROM t ORDER BY id") == [*rows, {"id": 4}]
+    assert disk.berg.run("-e", "INSERT INTO t VALUES (9)").code == 0
+    assert disk.berg.rows("SELECT id FROM t ORDER BY id") == [{"id": n} for n in [*ids, 9]]
 
 
 def test_a_read_only_home(disk: Disk) -> None:
