@@ -23,6 +23,7 @@ from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.table_metadata import TableMetadata
 from bergsql.catalog.metadata.transforms import DAY, IDENTITY, bucket
 from bergsql.catalog.metadata.type_json import parse_type
+from bergsql.catalog.storage.base import Storage
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import commit_snapshot, commit_updates
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent
@@ -502,6 +503,9 @@ class Rival:
 
     def create_table(self, ident: TableIdent, metadata: TableMetadata) -> LoadedTable:
         return self.catalog.create_table(ident, metadata)
+
+    def storage(self, location: str | None = None) -> Storage:
+        return self.catalog.storage(location)
 
 
 def test_a_retry_uses_the_data_files_again(users: LoadedTable, tables: Tables) -> None:
