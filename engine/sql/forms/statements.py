@@ -325,7 +325,7 @@ STATEMENTS: tuple[Form, ...] = (
         "rows",
         "UPDATE",
         "Change columns, or fields of structs, of the rows that a condition chooses; the rest keep what they have.",
-        "UPDATE name [AS alias] SET column[.field …] = {expression | DEFAULT}, … [WHERE condition]",
+        "[WITH …] UPDATE name [AS alias] SET column[.field …] = {expression | DEFAULT}, … [WHERE condition]",
         "UPDATE visits SET who = UPPER(who) WHERE id = 1;\n"
         "UPDATE visits SET at_time = (SELECT MAX(at_time) FROM visits) WHERE at_time IS NULL;",
         ROWS,
@@ -334,7 +334,7 @@ STATEMENTS: tuple[Form, ...] = (
         "rows",
         "DELETE",
         "Delete the rows that a condition chooses, or all. Files of which no row is left are only dropped.",
-        "DELETE FROM name [AS alias] [WHERE condition]",
+        "[WITH …] DELETE FROM name [AS alias] [WHERE condition]",
         "DELETE FROM visits WHERE id IN (SELECT MAX(id) FROM visits);",
         ROWS,
     ),

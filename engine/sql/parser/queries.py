@@ -9,7 +9,7 @@ from bergsql.engine.sql.statements.queries import Select
 
 
 def select(cursor: Cursor) -> Statement:
-    """A query as a statement; or what Spark lets stand behind a WITH (INSERT, MERGE) and behind a FROM (INSERTs)."""
+    """A query as a statement; or what Spark lets stand behind a WITH (what changes rows) and a FROM (INSERTs)."""
     if cursor.at("FROM") or cursor.at("WITH"):
         found = _inserts_behind_from(cursor)
         if found is not None:
@@ -18,7 +18,7 @@ def select(cursor: Cursor) -> Statement:
             return inserts_from(cursor, found)
     behind = _behind_with(cursor) if cursor.at("WITH") else cursor.index
     word = cursor.tokens[behind].key
-    if word not in ("INSERT", "MERGE"):
+    if word not in ("INSERT", "MERGE", "UPDATE", "DELETE"):
         return Select(parse_query(cursor))
     ctes = cursor.tokens[cursor.index : behind]
     cursor.index = behind
@@ -26,6 +26,11 @@ def select(cursor: Cursor) -> Statement:
         from bergsql.engine.sql.parser.merge import merge
 
         return merge(cursor, ctes)
+    if word in ("UPDATE", "DELETE"):
+        from bergsql.engine.sql.parser.rowlevel import delete, queries_of_with, update
+
+        queries = queries_of_with(cursor, ctes)
+        return update(cursor, queries) if word == "UPDATE" else delete(cursor, queries)
     from bergsql.engine.sql.parser.insert import insert
 
     return insert(cursor, ctes)

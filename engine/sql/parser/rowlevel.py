@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from bergsql.catalog.errors import Span
-from bergsql.engine.sql.lexer import TokenKind
+from bergsql.engine.sql.lexer import Token, TokenKind
 from bergsql.engine.sql.parser.cursor import END_OF_STATEMENT, Cursor, UnsupportedForm
-from bergsql.engine.sql.parser.query import parse_expression
-from bergsql.engine.sql.statements.base import Expression, Name, Option
+from bergsql.engine.sql.parser.query import parse_expression, parse_query
+from bergsql.engine.sql.statements.base import Expression, Name, Option, Query
 from bergsql.engine.sql.statements.rowlevel import Assignment, Delete, Update
 
 
@@ -46,8 +47,16 @@ def value_or_default(cursor: Cursor, stops: tuple[str, ...] = ()) -> Expression 
     return parse_expression(cursor, stops, queries=True)
 
 
-def update(cursor: Cursor) -> Update:
-    """``UPDATE t [hint] [AS a] SET column = expression, … [WHERE condition]``."""
+def queries_of_with(cursor: Cursor, ctes: Sequence[Token]) -> Query:
+    """A query that has the WITH whose tokens are ``ctes``, for its queries' sake."""
+    start, end = ctes[0].start, ctes[-1].end
+    body = [Token(TokenKind.WORD, "SELECT", end, end, "SELECT"), Token(TokenKind.NUMBER, "1", end, end)]
+    inner = Cursor(cursor.text, [*ctes, *body, Token(TokenKind.END, "", end, end)], cursor.flavour)
+    return parse_query(inner)._replace(text=cursor.text[start:end], span=Span(start, end))
+
+
+def update(cursor: Cursor, queries: Query | None = None) -> Update:
+    """``UPDATE t [hint] [AS a] SET column = expression, … [WHERE condition]``; ``queries``: of a WITH before it."""
     cursor.expect("UPDATE")
     target, alias, hints = changed_table(cursor, "SET")
     if cursor.at(","):
@@ -58,17 +67,17 @@ def update(cursor: Cursor) -> Update:
     if cursor.at("FROM"):
         hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN UPDATE SET …, or SET column = (SELECT …)."
         raise cursor.error("UPDATE reads no other tables in a FROM.", cursor.token.span, hint)
-    return Update(target, assigned, alias, _where(cursor, (",",)), hints)
+    return Update(target, assigned, alias, _where(cursor, (",",)), hints, queries)
 
 
-def delete(cursor: Cursor) -> Delete:
-    """``DELETE FROM t [hint] [AS a] [WHERE condition]``."""
+def delete(cursor: Cursor, queries: Query | None = None) -> Delete:
+    """``DELETE FROM t [hint] [AS a] [WHERE condition]``; ``queries``: of a WITH before it."""
     cursor.expect("DELETE", "FROM")
     target, alias, hints = changed_table(cursor, "WHERE", "USING", "ORDER", "LIMIT")
     if cursor.at("USING"):
         hint = "MERGE INTO t USING s ON … WHEN MATCHED THEN DELETE, or WHERE … IN (SELECT …)."
         raise cursor.error("DELETE reads no other tables in a USING.", cursor.token.span, hint)
-    return Delete(target, alias, _where(cursor, () if alias else ("AS",)), hints)
+    return Delete(target, alias, _where(cursor, () if alias else ("AS",)), hints, queries)
 
 
 def upsert(cursor: Cursor) -> NoReturn:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bergsql.catalog.errors import Span
-from bergsql.engine.sql.statements.base import Expression, Name, Option, Statement
+from bergsql.engine.sql.statements.base import Expression, Name, Option, Query, Statement
 
 
 class Assignment(NamedTuple):
@@ -31,20 +31,24 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Delete(Statement):
-    """``DELETE FROM t [hint] [AS alias] [WHERE condition]``."""
+    """``[WITH …] DELETE FROM t [hint] [AS alias] [WHERE condition]``."""
 
     target: Name
     alias: str | None = None
     where: Expression | None = None
     hints: tuple[Option, ...] = ()
+    queries: Query | None = None
+    """What has the WITH that stands before the statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update(Statement):
-    """``UPDATE t [hint] [AS alias] SET column = value, … [WHERE condition]``."""
+    """``[WITH …] UPDATE t [hint] [AS alias] SET column = value, … [WHERE condition]``."""
 
     target: Name
     assignments: tuple[Assignment, ...]
     alias: str | None = None
     where: Expression | None = None
     hints: tuple[Option, ...] = ()
+    queries: Query | None = None
+    """What has the WITH that stands before the statement."""
