@@ -39,6 +39,14 @@ _UNWRITTEN = (VariantType, GeometryType, GeographyType)
 
 
 @dataclass(frozen=True, slots=True)
+class OrderKey:
+    """What rows are ordered by: SQL of a column's value or a transform of it, and the words that follow in ORDER BY."""
+
+    value: str | Partitioned
+    direction: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
     """A query made ready to be written: something to select from that holds the columns, then the partition keys.
 
@@ -48,8 +56,8 @@ class Rows:
     source: str
     columns: tuple[WrittenColumn, ...]
     keys: tuple[PartitionKey | None, ...]
-    order: tuple[str, ...] = ()
-    """What the rows of each file are ordered by, as terms of ORDER BY; empty where they are in no order."""
+    order: tuple[OrderKey, ...] = ()
+    """What the rows of each file are ordered by; empty where they are in no order."""
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -65,10 +73,7 @@ def prepare_rows(
 ) -> Rows:
     """The rows of ``select_sql``, which gives the schema's columns in order, checked and with partition keys.
 
-    Behind them it gives the columns ``more``.
-
-    Each file's rows are in ``order`` where there are no partition keys: DuckDB keeps no order among the rows that it
-    spreads over partitions.
+    Behind them it gives the columns ``more``. The rows of each file will be in ``order``.
 
     :raises BergError: UNSUPPORTED for column types that cannot be written.
     """
@@ -88,10 +93,7 @@ def prepare_rows(
     ]
     rows = f"(SELECT {', '.join(items)} FROM ({select_sql}) AS q({', '.join(given)}))"
     rows, keys = _with_keys(rows, columns, spec)
-    if any(key is not None for key in keys):
-        return Rows(rows, columns, keys)
-    rows, terms = _with_order(rows, columns, order)
-    return Rows(rows, columns, keys, terms)
+    return Rows(rows, columns, keys, _order_keys(columns, order))
 
 
 def _check_type(f: NestedField, schema: Schema) -> None:
@@ -126,29 +128,18 @@ def _prefix(letter: str, columns: Sequence[WrittenColumn]) -> str:
     return prefix
 
 
-def _with_order(rows: str, columns: Sequence[WrittenColumn], order: SortOrder) -> tuple[str, tuple[str, ...]]:
-    """The rows with a helper column for each key of the order that a transform makes, and the terms of ORDER BY.
-
-    No terms where one of the transforms is not known here: the rows are in no order then.
-    """
+def _order_keys(columns: Sequence[WrittenColumn], order: SortOrder) -> tuple[OrderKey, ...]:
+    """None at all where one of the order's transforms is not known here: the rows are in no order then."""
     sources = {leaf.field_id: leaf for leaf in leaves(columns)}
-    helpers: list[Partitioned] = []
-    keys: list[tuple[str | None, str]] = []
+    keys = []
     for key in order.fields:
         leaf = sources.get(key.source_id)
         if leaf is None or leaf.sql is None or key.transform.kind is TransformKind.UNKNOWN:
-            return rows, ()
-        direction = f"{key.direction} {key.null_order.replace('-', ' ')}".upper()
-        if key.transform.kind is TransformKind.IDENTITY:
-            keys.append((leaf.sql, direction))
-        else:
-            keys.append((None, direction))
-            helpers.append(Partitioned(key.transform, leaf.sql, leaf.type))
-    if helpers:
-        rows, made = with_partition_keys(rows, helpers, _prefix("o", columns))
-        names = iter(made)
-        return rows, tuple(f"{next(names).column if sql is None else sql} {direction}" for sql, direction in keys)
-    return rows, tuple(f"{sql} {direction}" for sql, direction in keys)
+            return ()
+        identity = key.transform.kind is TransformKind.IDENTITY
+        value = leaf.sql if identity else Partitioned(key.transform, leaf.sql, leaf.type)
+        keys.append(OrderKey(value, f"{key.direction} {key.null_order.replace('-', ' ')}".upper()))
+    return tuple(keys)
 
 
 # --- NOT NULL ---------------------------------------------------------------------------------------------------------
@@ -200,7 +191,6 @@ def copy_statement(
     ``interim``: not the files that are wanted, but what those are made of, as large as those will be or larger.
     """
     items = ", ".join((*(c.sql for c in rows.columns), *rows.key_columns))
-    order = f" ORDER BY {', '.join(rows.order)}" if rows.order else ""
     options = [
         "FORMAT parquet",
         "RETURN_STATS",
@@ -216,7 +206,26 @@ def copy_statement(
     if rows.key_columns:
         options.append(f"PARTITION_BY ({', '.join(rows.key_columns)})")
         options.append("HIVE_FILE_PATTERN false")
-    return f"COPY (SELECT {items} FROM {source}{order}) TO {string_literal(target)} ({', '.join(options)})"
+    given = _in_order(source, rows) if rows.order else source
+    return f"COPY (SELECT {items} FROM {given}) TO {string_literal(target)} ({', '.join(options)})"
+
+
+def _in_order(source: str, rows: Rows) -> str:
+    """``source`` in the order of ``rows``, in such a way that COPY keeps it.
+
+    DuckDB keeps the order of rows in a COPY without partitions, whose batches it counts. Threads that spread rows over
+    partitions mix them, however they come. Numbering the rows is for one thread alone, and so is all that follows, up
+    to the files; what comes before, the sort too, is done by all. A condition that is always true, but not to be
+    foretold, keeps the numbers from being optimised away. Partitions come one after the other.
+    """
+    helpers = [key.value for key in rows.order if isinstance(key.value, Partitioned)]
+    source, made = with_partition_keys(source, helpers, _prefix("o", rows.columns))
+    names = (key.column for key in made)
+    terms = [f"{k.value if isinstance(k.value, str) else next(names)} {k.direction}" for k in rows.order]
+    ordered = f"(SELECT * FROM {source} ORDER BY {', '.join((*rows.key_columns, *terms))})"
+    if not rows.key_columns:
+        return ordered
+    return f"(SELECT * FROM {ordered} QUALIFY row_number() OVER () > random())"
 
 
 def _field_ids(columns: Sequence[WrittenColumn]) -> str:

@@ -40,8 +40,8 @@ LEVELS = {"zstd": (1, 22), "gzip": (0, 9), "brotli": (0, 11)}
 """The compression levels that a codec has."""
 
 DISTRIBUTIONS = {"none": "none", "hash": "hash", "range": "range"}
-"""What may be asked of how rows are spread over files. One file a partition, and one order of rows for all files of a
-table without partitions, are the writer's way, so all of them are carried out alike."""
+"""What may be asked of how rows are spread over files. One file a partition until it is full, and one order of rows for
+all files of a partition, are the writer's way, so all of them are carried out alike."""
 
 _DELETES = "write.delete."
 _STRATEGIES = {"speed": "speed", "compression": "compression"}

@@ -167,3 +167,21 @@ def test_spark_finds_the_order_of_our_files(both: Both) -> None:
     )
     assert both.spark.rows(f"select id from {table} order by _pos") == [[3], [1], [2], [4]]
     assert both.spark.rows(f"select sort_order_id from {table}.files") == [[1]]
+
+
+def test_spark_finds_the_order_of_our_files_in_partitions(both: Both) -> None:
+    table = "both.alt.sorted_parts"
+    both.run(
+        [
+            f"create table {table} (id int, s string) using iceberg partitioned by (s)",
+            f"alter table {table} write ordered by truncate(10, id) desc, id",
+            f"insert into {table} values (5, 'a'), (1, 'a'), (3, 'b'), (4, null), (11, 'a'), (12, null)",
+            f"merge into {table} t using (values (3), (7)) n (id) on t.id = n.id "
+            "when matched then update set id = 30, s = 'a' when not matched then insert values (27, 'a')",
+        ]
+    )
+    assert both.spark.rows(f"select s, id, _pos from {table} order by s, _pos, id") == [
+        *([None, 12, 0], [None, 4, 1]),
+        *(["a", 11, 0], ["a", 30, 0], ["a", 1, 1], ["a", 27, 1], ["a", 5, 2]),
+    ]
+    assert both.spark.rows(f"select distinct sort_order_id from {table}.files") == [[1]]
