@@ -305,16 +305,16 @@ class Session:
 
     def run(self, statement: Statement) -> Result:
         """Run a parsed statement."""
-        from bergsql.engine.execute import handler
+        from bergsql.engine.execute import carry_out
 
         if not self._config.safe:
-            return handler(statement)(self, statement)
+            return carry_out(self, statement)
         from bergsql.catalog.storage.base import OutsideFence
         from bergsql.engine.safety import check_safe, place_of
 
         check_safe(self, statement)
         try:
-            return handler(statement)(self, statement)
+            return carry_out(self, statement)
         except OutsideFence as error:
             raise error.at(place_of(statement)) from None
 

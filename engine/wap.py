@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from bergsql.engine.table.read_point import ReadPoint
 
 WAP_BRANCH, WAP_ID = "spark.wap.branch", "spark.wap.id"
+WAP = "write.wap.enabled"
 
 
 def wap_settings(setting: Callable[[str], str | None], metadata: TableMetadata) -> tuple[str | None, str | None]:
-    """The branch and the id that are set for the table; None for what is not."""
-    if metadata.properties.get("write.wap.enabled", "").casefold() != "true":
+    """The branch and the id that are set for the table; None for what is not.
+
+    :raises PropertyError: for ``write.wap.enabled`` that is neither true nor false: what is written must not go astray.
+    """
+    branch, wap_id = setting(WAP_BRANCH), setting(WAP_ID)
+    if (branch is None and wap_id is None) or WAP not in metadata.properties:
         return None, None
-    return setting(WAP_BRANCH), setting(WAP_ID)
+    from bergsql.engine.table.properties import PropertyReader
+
+    return (branch, wap_id) if PropertyReader(metadata.properties).boolean(WAP, False) else (None, None)
 
 
 def audited_point(setting: Callable[[str], str | None], metadata: TableMetadata) -> ReadPoint | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bergsql.catalog.errors import BergError
 from bergsql.engine.result import Result
 
 if TYPE_CHECKING:
@@ -79,6 +80,21 @@ HANDLERS: dict[str, str] = {
     "Unsupported": "unsupported.refuse",
 }
 """Where each class of statement is carried out: a module here and a function in it."""
+
+
+def at_target(error: BergError, statement: Statement) -> BergError:
+    """``error``, if it has no place of its own, at the name of the table that ``statement`` writes to."""
+    target = getattr(statement, "target", None)
+    return error if target is None else error.at(target.span)
+
+
+def carry_out(session: Session, statement: Statement) -> Result:
+    """Run a statement. What fails behind its planning, as writing or committing does, is marked at its target."""
+    try:
+        return handler(statement)(session, statement)
+    except BergError as error:
+        at_target(error, statement)
+        raise
 
 
 def handler(statement: Statement) -> Callable[[Session, Any], Result]:

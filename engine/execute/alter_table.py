@@ -36,6 +36,7 @@ from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.table.commit import commit_updates
+from bergsql.engine.table.properties import PropertyError, check_switches
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -161,6 +162,10 @@ class _Change:
                 raise BergError(
                     ErrorCode.OPTION, f"'{key}' is not set among the properties.", span=spans[key], hint=statement
                 )
+        try:
+            check_switches(properties)
+        except PropertyError as error:
+            raise error.at_options(spans) from None
         for key in properties:
             try:
                 check_not_reserved([key])

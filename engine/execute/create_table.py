@@ -30,6 +30,7 @@ from bergsql.engine.result import Result, ok
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.table.commit import commit_updates
+from bergsql.engine.table.properties import PropertyError, check_switches
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
@@ -142,7 +143,10 @@ def _create(session: Session, statement: st.CreateTable, name: TableName, exists
         return _make(name, declared(session, statement, properties, version, like), base)
     from bergsql.engine.execute.create_table_as import make_from_query
 
-    return make_from_query(session, statement, statement.query, name, base, properties, version)
+    try:
+        return make_from_query(session, statement, statement.query, name, base, properties, version)
+    except PropertyError as error:
+        raise error.at_options(spans) from None
 
 
 def declared(
@@ -176,6 +180,10 @@ def with_options(statement: st.CreateTable, definition: Definition) -> Definitio
         definition = replace(definition, schema=schema)
     if statement.comment is not None:
         properties["comment"] = statement.comment
+    try:
+        check_switches(properties)
+    except PropertyError as error:
+        raise error.at_options(options_of(statement.properties)[1]) from None
     check_definition(definition.schema, definition.spec, properties, statement.name.span, statement.flavour)
     return replace(definition, properties=properties, location=location)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.secrets import mask_text
 from bergsql.engine.duck import duckdb, set_variables
+from bergsql.engine.execute import at_target
 from bergsql.engine.names import named_table
 from bergsql.engine.plan.explain import cost_lines, json_plan
 from bergsql.engine.plan.query import QueryPlan, plan_query
@@ -47,27 +48,29 @@ def explain(session: Session, statement: st.Explain) -> Result:
     lines: list[str] = []
     for number, member in enumerate(members, 1):
         try:
-            told = _lines(session, member, details)
+            told = _lines(session, member, statement)
         except BergError as error:
             if len(members) > 1:
                 error.message = f"INSERT {number} of {len(members)} of the statement set: {error.message}"
-            raise error.at(statement.span) from None
+            raise at_target(error, member).at(statement.span) from None
         lines += ["", *told] if lines else told
     title = "plan" if session.flavour is Flavour.SPARK else "result"
     return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])
 
 
-def _lines(session: Session, inner: st.Statement, details: list[str]) -> list[str]:
+def _lines(session: Session, inner: st.Statement, statement: st.Explain) -> list[str]:
     """What is told of one statement."""
     if isinstance(inner, st.Truncate):
         from bergsql.engine.execute.truncate import planned_truncate
 
         return planned_truncate(session, inner)
     explained = _explained(session, inner)
+    details = statement.mode.split(", ")
     if "ANALYZE" in details and explained.sink is not None:
         raise BergError(
             ErrorCode.INVALID,
             "EXPLAIN ANALYZE runs the statement: only a query can be looked at so.",
+            span=statement.span,
             hint="EXPLAIN EXTENDED shows the plan without running it.",
         )
     lines = _plan_lines(explained, details)

@@ -26,6 +26,7 @@ from bergsql.engine.table.append import Append
 from bergsql.engine.table.commit import commit_snapshot
 from bergsql.engine.table.overwrite import OverwriteAll, OverwritePartitions, OverwriteWhere
 from bergsql.engine.table.producer import Producer
+from bergsql.engine.table.properties import PropertyError
 from bergsql.engine.table.writer import Written, write_rows
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ def _told(session: Session, assigned: Assigned) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise with_column(query_failed(session.duck, error, assigned.plan), assigned.narrowed) from error
+    except PropertyError:
+        raise  # it is about the table, not about the query
     except BergError as error:
         query = assigned.plan.query
         raise named(error, assigned.plan.scans).at(query.span if query is not None else None) from None

@@ -24,6 +24,7 @@ from bergsql.engine.sql.types import BIGINT, INT
 from bergsql.engine.table.commit import commit_snapshot
 from bergsql.engine.table.delete_index import is_equality
 from bergsql.engine.table.producer import Operation
+from bergsql.engine.table.properties import PropertyError
 from bergsql.engine.table.row_changes import collect_changes
 from bergsql.engine.table.row_counts import row_count
 from bergsql.engine.table.row_delta import RowDelta
@@ -179,6 +180,8 @@ def failure(session: Session, error: duckdb.Error | BergError, query: ChangeQuer
 
 def _placed(error: BergError, query: ChangeQuery) -> BergError:
     """The error at the value of the column that it names, if it has no place of its own in the statement."""
+    if isinstance(error, PropertyError):
+        return error  # it is about the table, not about a value
     whole = query.written.span if query.written else None
     if error.span is None or error.span == whole:
         places = [span for name, span in query.values.items() if f"'{name}'" in error.message]

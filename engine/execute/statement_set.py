@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError
+from bergsql.engine.execute import at_target
 from bergsql.engine.execute.insert import Prepared, is_declared, prepare, run_prepared
 from bergsql.engine.execute.outcome import DONE
 from bergsql.engine.result import Result, ResultKind, ok
@@ -39,7 +40,7 @@ def _checked(session: Session, statement: st.StatementSet, number: int) -> Prepa
     except BergError as error:
         if len(statement.inserts) > 1:
             error.message = f"INSERT {number + 1} of {len(statement.inserts)} of the statement set: {error.message}"
-        raise
+        raise at_target(error, statement.inserts[number]) from None
 
 
 def _as_now(member: Prepared) -> Prepared:

@@ -94,15 +94,15 @@ _PROPERTIES = {
 
 
 def _check_property(option: Option, key: str, properties: Mapping[str, str], location: str) -> None:
-    from bergsql.engine.table.properties import WriteProperties
+    from bergsql.engine.table.properties import PropertyError, WriteProperties
 
     try:
         WriteProperties.of(properties, location)
-    except BergError as error:
-        if f"'{key}'" not in error.message:
+    except PropertyError as error:
+        if error.key != key:
             return  # about another one, which is looked at in its turn, or the table's own
         message = error.message.replace(f"The table property '{key}'", f"The write option '{option.key}'")
-        raise BergError(error.code, message, span=option.span, hint=error.hint) from None
+        raise BergError(error.code, message, span=option.span, hint=error.near) from None
 
 
 def check_enabled(options: Sequence[Option], relations: Relations) -> None:

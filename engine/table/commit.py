@@ -18,7 +18,7 @@ from bergsql.catalog.metadata.updates import apply_updates
 from bergsql.engine.table.destination import MAIN, Destination
 from bergsql.engine.table.history import History, StatementConflict
 from bergsql.engine.table.producer import Producer
-from bergsql.engine.table.properties import CommitProperties
+from bergsql.engine.table.properties import CommitProperties, PropertyError
 from bergsql.engine.table.snapshot_writer import SnapshotWriter
 from bergsql.engine.table.staging import delete_files
 from bergsql.engine.table.validate import check_files_fit, check_same_table
@@ -137,7 +137,11 @@ def commit_updates(
 
     :raises BergError: CONFLICT when the table was dropped and made anew meanwhile, or others were faster each time.
     """
-    properties = CommitProperties.of(base.metadata.properties, base.metadata.location)
+    try:
+        properties = CommitProperties.of(base.metadata.properties, base.metadata.location)
+    except PropertyError:  # the change may be what mends it
+        changed = apply_updates(base.metadata, updates_for(base), now_ms())
+        properties = CommitProperties.of(changed.properties, changed.location)
 
     def attempt() -> LoadedTable:
         with catalog.storage().turn(properties.metadata_location):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.catalog.storage.base import scheme_of, strip_scheme
 
 CODECS = {
@@ -104,9 +104,10 @@ def _write_properties(read: PropertyReader, properties: Mapping[str, str], table
     read.one_of("write.distribution-mode", "none", DISTRIBUTIONS)
     codec, level = read.codec(file_format)
     if "encryption.key-id" in properties:
-        raise not_supported("Writing to an encrypted table ('encryption.key-id')")
+        raise unsupported_property("Writing to an encrypted table ('encryption.key-id')", "encryption.key-id")
     if "write.location-provider.impl" in properties:
-        raise not_supported("Writing to a table with a location provider of its own ('write.location-provider.impl')")
+        form = "Writing to a table with a location provider of its own ('write.location-provider.impl')"
+        raise unsupported_property(form, "write.location-provider.impl")
     location = data_location(properties, table_location)
     prefix = "write.metadata.metrics.column."
     return WriteProperties(
@@ -177,8 +178,43 @@ def data_location(properties: Mapping[str, str], table_location: str) -> str:
     return next(filter(None, given), f"{table_location}/data")
 
 
+class PropertyError(BergError):
+    """A property of a table makes it impossible to do something: its value is none, or not supported yet.
+
+    ``near`` is a hint at what the value may have been meant to be.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, key: str, near: str | None = None) -> None:
+        mends = f"ALTER TABLE … SET ('{key}'='…'); mends it."
+        super().__init__(code, message, hint=f"{near} {mends}" if near else mends)
+        self.key = key
+        self.near = near
+
+    def at_options(self, spans: Mapping[str, Span]) -> PropertyError:
+        """This error as one of a statement that sets the properties whose places are ``spans``."""
+        if self.key in spans:
+            self.span, self.hint = spans[self.key], self.near
+        return self
+
+
+def unsupported_property(form: str, key: str) -> PropertyError:
+    """The error of a property whose meaning is not supported yet."""
+    return PropertyError(ErrorCode.UNSUPPORTED, not_supported(form).message, key)
+
+
+SWITCHES = ("write.upsert.enabled", "write.wap.enabled", "gc.enabled")
+"""Properties that decide what a statement does. They are looked at when they are set, too."""
+
+
+def check_switches(properties: Mapping[str, str]) -> None:
+    """Refuse a switch that is neither true nor false: PropertyError (OPTION)."""
+    read = PropertyReader(properties)
+    for key in SWITCHES:
+        read.boolean(key, False)
+
+
 class PropertyReader:
-    """Reads properties of one table; what cannot be read raises an OPTION error that names the property.
+    """Reads properties of one table; what cannot be read raises a PropertyError (OPTION).
 
     With ``prefix``, a property that begins so goes before the one that begins with "write." instead.
     """
@@ -192,9 +228,10 @@ class PropertyReader:
         own = self._prefix + key.removeprefix("write.")
         return own if self._prefix and own in self._properties else key
 
-    def wrong(self, key: str, takes: str, hint: str | None = None) -> BergError:
+    def wrong(self, key: str, takes: str, near: str | None = None) -> PropertyError:
         value = self._properties.get(key, "")
-        return BergError(ErrorCode.OPTION, f"The table property '{key}' is '{value}': it takes {takes}.", hint=hint)
+        message = f"The table property '{key}' is '{value}': it takes {takes}."
+        return PropertyError(ErrorCode.OPTION, message, key, near)
 
     def whole(self, key: str, default: int, *, least: int) -> int:
         key = self._key(key)
@@ -212,7 +249,8 @@ class PropertyReader:
             return None
         scheme = scheme_of(given)
         if scheme != scheme_of(table_location):
-            raise not_supported(f"A table property '{key}' on {scheme} ('{given}'), where the table is not,")
+            form = f"A table property '{key}' on {scheme} ('{given}'), where the table is not,"
+            raise unsupported_property(form, key)
         if "\\" in given:
             raise self.wrong(key, "a path without a backslash, which DuckDB takes for a slash")
         if scheme == "file":
@@ -245,7 +283,8 @@ class PropertyReader:
         if file_format == "ORC":
             codec = self.one_of("write.orc.compression-codec", "zlib", ORC_CODECS)
             if codec == "lzo":
-                raise not_supported("Writing ORC files with 'write.orc.compression-codec'='lzo'")
+                form = "Writing ORC files with 'write.orc.compression-codec'='lzo'"
+                raise unsupported_property(form, "write.orc.compression-codec")
             return codec, None
         codec = self.one_of("write.parquet.compression-codec", "zstd", CODECS)
         return codec, self.level("write.parquet.compression-level", codec)

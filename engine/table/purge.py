@@ -20,7 +20,7 @@ GC_ENABLED = "gc.enabled"
 
 def may_purge(table: LoadedTable) -> bool:
     """Whether the table's files are its own; ``gc.enabled`` = false says that others may use them."""
-    return table.metadata.properties.get(GC_ENABLED, "true").casefold() != "false"
+    return table.metadata.properties.get(GC_ENABLED, "true").casefold() == "true"
 
 
 def table_files(table: LoadedTable, storage: Storage) -> list[str]:
