@@ -28,6 +28,7 @@ from bergsql.catalog.metadata.types import (
 from bergsql.catalog.metadata.value_json import value_to_json
 from bergsql.catalog.metadata.values import to_internal
 from bergsql.engine.execute.constants import constants
+from bergsql.engine.plan.casts import cast_hint
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope
@@ -86,7 +87,7 @@ def _folded(session: Session, expression: st.Expression, type_: IcebergType, col
             ErrorCode.TYPE,
             f"The DEFAULT of column '{column}' is {name(bound.type)}, the column is {name(target)}.",
             span=expression.span,
-            hint=f"CAST(… AS {name(target)}) converts it.",
+            hint=cast_hint(bound.type, target, context),
         )
     (value,) = constants(session, [_counted(assign(bound.sql, bound.type, target, context), type_)])
     return _json(value, type_, column)

@@ -11,6 +11,7 @@ from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.execute.constants import constants
 from bergsql.engine.execute.default_word import all_defaults, with_defaults
 from bergsql.engine.names import TableName
+from bergsql.engine.plan.casts import cast_hint
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.query import PlannedColumn, QueryPlan, plan_expression, plan_query
 from bergsql.engine.plan.scope import Scope
@@ -242,11 +243,12 @@ def _cannot_assign(
     session: Session, target: NestedField, source: PlannedColumn, query: st.Query, position: int
 ) -> BergError:
     name = spark_name if session.flavour is Flavour.SPARK else flink_name
-    wanted = name(from_iceberg(target.type))
+    to = from_iceberg(target.type)
+    context = Context(Planner(SessionRelations(session)), Scope(session.flavour), "a stored column")
     return BergError(
         ErrorCode.TYPE,
         f"Column {position + 1} of the query is {name(source.type)} and cannot be stored in '{target.name}', "
-        f"which is {wanted}.",
+        f"which is {name(to)}.",
         span=query.span,
-        hint=f"CAST(… AS {wanted}) converts it.",
+        hint=cast_hint(source.type, to, context),
     )

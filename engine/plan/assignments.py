@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.types import NestedField, StructType
+from bergsql.engine.plan.casts import cast_hint
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.resolve import METADATA_COLUMNS, ROW_LINEAGE, unknown_name
 from bergsql.engine.plan.scope import Scope
@@ -172,7 +173,7 @@ def stored_value(bound: Bound, field: NestedField, name: str, context: Context, 
             ErrorCode.TYPE,
             f"The value is {_type_name(source, context.flavour)} and cannot be stored in '{name}', which is {wanted}.",
             span=span,
-            hint=f"CAST(… AS {wanted}) converts it.",
+            hint=cast_hint(source, to, context),
         )
     if source.kind in NESTED:
         return let(sql, lambda v: assign(v, source, to, context))

@@ -44,6 +44,18 @@ def type_text(type_: DataType, flavour: Flavour) -> str:
     return spark_name(type_).upper()
 
 
+def cast_hint(source: DataType, to: DataType, context: Context) -> str | None:
+    """What to do with a value of ``source`` that is not stored in ``to``: a CAST, if there is one."""
+    if to.kind is Kind.NULL:
+        return "Only NULL can be stored there."
+    try:
+        convert_sql("x", source, to, context)
+    except BergError:
+        return None
+    name = flink_name if context.flavour is Flavour.FLINK else spark_name
+    return f"CAST(… AS {name(to)}) converts it."
+
+
 def cast(bound: Bound, to: DataType, context: Context, *, safe: bool = False, place: Place = None) -> Bound:
     """``CAST(bound AS to)``; ``safe``: TRY_CAST.
 

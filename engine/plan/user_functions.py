@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.bound import Bound
 from bergsql.engine.plan.calls import name_span
-from bergsql.engine.plan.casts import coerce
+from bergsql.engine.plan.casts import cast_hint, coerce
 from bergsql.engine.plan.context import Context
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.naming import call_text
@@ -119,7 +119,7 @@ def _arguments(node: exp.Expr, name: str, types: Sequence[DataType], required: i
                 ErrorCode.TYPE,
                 f"Argument {i + 1} of {name} is {shown(bound.type)}, not {shown(type_)}.",
                 span=span,
-                hint=f"CAST(… AS {shown(type_)}) converts it.",
+                hint=cast_hint(bound.type, type_, context),
             )
         found.append(coerce(bound, type_, context, argument))
     return found
