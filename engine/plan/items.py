@@ -199,7 +199,7 @@ def _of_table(node: exp.Expr, context: Context) -> list[SourceColumn]:
         ErrorCode.NOT_FOUND,
         f"FROM has no table '{'.'.join(parts)}'.",
         span=Span(first.start, last.end) if first and last else None,
-        hint=did_you_mean(parts[-1], known) or (f"FROM names {', '.join(known)}." if known else None),
+        hint=did_you_mean(parts[-1], known) or (f"Tables here: {', '.join(known)}." if known else None),
     )
 
 

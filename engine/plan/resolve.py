@@ -121,7 +121,7 @@ def _not_found(scope: Scope, parts: Sequence[str], spans: Sequence[Span | None])
         name = ".".join(parts)
         hint = did_you_mean(parts[0], [*tables, *columns])
         if tables and hint is None:
-            hint = f"FROM names {', '.join(dict.fromkeys(tables))}."
+            hint = f"Tables here: {', '.join(dict.fromkeys(tables))}."
         return BergError(ErrorCode.NOT_FOUND, f"Column '{name}' was not found.", span=_span(spans, 1), hint=hint)
     return unknown_name(parts[0], parts[0], [c.name for s in sources for c in s.columns], spans[0], scope.flavour)
 

@@ -17,10 +17,10 @@ CASES: list[tuple[str, ErrorCode, str, str, str]] = [
     # written, code, the words pointed at, in the message, in the hint
     (f"SELECT nam FROM {T}", ErrorCode.NOT_FOUND, "nam", "Column 'nam' was not found.", "Did you mean 'name'?"),
     (f"SELECT t.nam FROM {T}", ErrorCode.NOT_FOUND, "t.nam", "Column 't.nam' was not found.", "Did you mean 'name'?"),
-    (f"SELECT x.name FROM {T}", ErrorCode.NOT_FOUND, "x.name", "Column 'x.name' was not found.", "FROM names t."),
+    (f"SELECT x.name FROM {T}", ErrorCode.NOT_FOUND, "x.name", "Column 'x.name' was not found.", "Tables here: t."),
     (f"SELECT zzz FROM {T}", ErrorCode.NOT_FOUND, "zzz", "Column 'zzz' was not found.", "Columns here: id, name."),
     (f"SELECT id FROM {T}, {U}", ErrorCode.INVALID, "id", "it is in t and in u", "Write t.id."),
-    (f"SELECT u.* FROM {T}", ErrorCode.NOT_FOUND, "u", "FROM has no table 'u'.", "FROM names t."),
+    (f"SELECT u.* FROM {T}", ErrorCode.NOT_FOUND, "u", "FROM has no table 'u'.", "Tables here: t."),
     (f"SELECT uper(name) FROM {T}", ErrorCode.NOT_FOUND, "uper", "no function 'uper'", "Did you mean 'upper'?"),
     (f"SELECT upper(name, 1) FROM {T}", ErrorCode.ARITY, "upper", "UPPER takes 1 argument, not 2.", ""),
     (f"SELECT name, count(*) FROM {T}", ErrorCode.INVALID, "name", "neither in GROUP BY nor", "Add name to GROUP BY"),
