@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.engine.sql.flavour import Flavour
@@ -89,7 +90,7 @@ def parse(text: str, flavour: Flavour) -> Statement:
 
         return Unsupported(form.form, form.span, form.hint)
     except BergError as error:
-        raise _with_hint_at_dollar(error, text) from None
+        raise _at_returning(_with_hint_at_dollar(error, text), cursor) from None
     except RecursionError:
         from bergsql.engine.sql.depth import too_deep
 
@@ -105,6 +106,23 @@ def _with_hint_at_dollar(error: BergError, text: str) -> BergError:
         elif text.startswith("${env:", error.span.start):
             error.span = Span(error.span.start, end)
             error.hint = "${env:NAME} stands inside the quotes of an option's value."
+    return error
+
+
+def _at_returning(error: BergError, cursor: Cursor) -> BergError:
+    """``error``, saying so if it comes of a RETURNING behind what changes rows, which is taken for an alias."""
+    changes = any(t.key in ("INSERT", "UPDATE", "DELETE", "MERGE") for t in cursor.tokens)
+    if error.code is not ErrorCode.SYNTAX or error.span is None or not changes:
+        return error
+    depth = 0
+    for word, behind in pairwise(cursor.tokens):
+        depth += (word.key == "(") - (word.key == ")")
+        if word.key != "RETURNING" or word.kind is not TokenKind.WORD or depth:
+            continue
+        if error.span.start in (word.start, behind.start) or error.span.end == word.end:
+            message = "RETURNING is not there: a statement that changes rows tells how many, and gives none back."
+            hint = "SELECT shows them: before a DELETE, behind an INSERT, UPDATE or MERGE."
+            return BergError(ErrorCode.SYNTAX, message, span=word.span, hint=hint)
     return error
 
 

@@ -132,6 +132,8 @@ class Cursor:
         wanted = what or _listing(known)
         words = [k for k in known if k and k[0].isalpha()]
         hint = did_you_mean(token.text, words) if token.kind is TokenKind.WORD else None
+        if token.key == "/*+":
+            hint = "A hint stands behind a table, as t /*+ OPTIONS('key'='value') */, or behind SELECT."
         if token.kind is TokenKind.END:
             found = "the statement ends here"
         else:
