@@ -76,6 +76,23 @@ class History:
             at = None if at.parent_id is None else self.current.snapshot(at.parent_id)
         return tuple(found)
 
+    def was_replaced(self) -> bool:
+        """Whether the branch begins anew, as CREATE OR REPLACE TABLE makes it. One that was set back does not."""
+        known = self._line(self.base)
+        return bool(known) and known.isdisjoint(self._line(self.current))
+
+    def _line(self, metadata: TableMetadata) -> set[int]:
+        """The ids of the branch's snapshots, as far back as they are known."""
+        found: set[int] = set()
+        at = self.to.head(metadata)
+        while at is not None:
+            found.add(at.snapshot_id)
+            if at.parent_id is None:
+                break
+            found.add(at.parent_id)  # which may be expired
+            at = metadata.snapshot(at.parent_id)
+        return found
+
     def changes(
         self,
         content: int,

@@ -31,7 +31,7 @@ from bergsql.engine.table.file_facets import bound, column_facets
 from bergsql.engine.table.history import AGAIN
 from bergsql.engine.table.producer import Operation, Producer, Selection
 from bergsql.engine.table.pruning import PartitionFacets
-from bergsql.engine.table.validate import check_nothing_changed
+from bergsql.engine.table.validate import check_not_replaced, check_nothing_changed
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -43,6 +43,7 @@ class _Overwrite(Producer):
     """What all overwrites have in common."""
 
     def validate(self, history: History) -> None:
+        check_not_replaced(history)
         selection = self.selection(history.current)
         if selection is not None:
             check_nothing_changed(history, selection)

@@ -23,6 +23,7 @@ from bergsql.engine.table.history import StatementConflict
 from bergsql.engine.table.overwrite import InPartitions
 from bergsql.engine.table.predicate import AlwaysTrue, Predicate
 from bergsql.engine.table.producer import Operation, Producer, Selection
+from bergsql.engine.table.validate import check_not_replaced
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -86,6 +87,7 @@ class RowDelta(Producer):
     def validate(self, history: History) -> None:
         from bergsql.engine.table.row_conflicts import RowRules, check_rows_fit
 
+        check_not_replaced(history)
         check_rows_fit(history.base, history.current, evolves=bool(self.updates))
         serializable = self.isolation is Isolation.SERIALIZABLE
         RowRules(

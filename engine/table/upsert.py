@@ -17,6 +17,7 @@ from bergsql.engine.table.history import StatementConflict
 from bergsql.engine.table.producer import Operation, Producer
 from bergsql.engine.table.properties import WriteProperties
 from bergsql.engine.table.staging import Staging
+from bergsql.engine.table.validate import check_not_replaced
 from bergsql.engine.table.writer import write_into, write_settings
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Upsert(Producer):
 
     def validate(self, history: History) -> None:
         """Refuse what others changed of the key or the partitioning: the delete files would miss rows."""
+        check_not_replaced(history)
         base, now = history.base, history.current
         if set(base.schema.identifier_field_ids) != set(now.schema.identifier_field_ids):
             raise StatementConflict("The key of the table was changed meanwhile.")

@@ -42,6 +42,27 @@ _CHANGES = (
 )
 
 
+def check_not_replaced(history: History) -> None:
+    """The table must not have been defined anew, with no data (CREATE OR REPLACE TABLE).
+
+    The rows were made for the columns that it had. What is told of a table without snapshots by its history is told by
+    its columns: those that were there must be there, called and ordered as before.
+
+    :raises StatementConflict: saying which snapshot is gone, or that the columns are others.
+    """
+    if history.to.head(history.base) is not None:
+        try:
+            history.snapshots_since()
+        except StatementConflict:
+            if history.was_replaced():
+                raise
+        return
+    then = [(f.field_id, f.name) for f in walk(history.base.schema.fields)]
+    written = {field_id for field_id, _ in then}
+    if [(f.field_id, f.name) for f in walk(history.current.schema.fields) if f.field_id in written] != then:
+        raise StatementConflict("The table had no rows, and was given other columns meanwhile.")
+
+
 def check_same_table(base: TableMetadata, current: TableMetadata, name: str) -> None:
     """The table must not have been dropped and made anew."""
     if base.table_uuid != current.table_uuid:

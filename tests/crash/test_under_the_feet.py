@@ -40,6 +40,15 @@ ACTIONS: dict[str, Sequence[str]] = {
     "drop and create": ("DROP TABLE t", SMALL.format("TABLE")),
     "replace": (SMALL.format("OR REPLACE TABLE"),),
     "replace by a query": ("CREATE OR REPLACE TABLE t USING iceberg AS SELECT 1 AS id, 1 AS day, 'r' AS name",),
+    "replace by other columns": ("CREATE OR REPLACE TABLE t (id INT, other STRING) USING iceberg",),
+    "replace by a query of other columns": ("CREATE OR REPLACE TABLE t USING iceberg AS SELECT 5 AS id, 'o' AS other",),
+    "replace by columns in another order": (
+        "CREATE OR REPLACE TABLE t (name STRING, day INT, id INT) USING iceberg PARTITIONED BY (name)",
+    ),
+    "replace and replace again": (
+        "CREATE OR REPLACE TABLE t USING iceberg AS SELECT 5 AS other",
+        SMALL.format("OR REPLACE TABLE"),
+    ),
     "rename": ("ALTER TABLE t RENAME TO u",),
     "rename and create": ("ALTER TABLE t RENAME TO u", SMALL.format("TABLE")),
     "add a column": ("ALTER TABLE t ADD COLUMN more STRING",),
@@ -79,6 +88,8 @@ class Race(NamedTuple):
     statement: str
     action: str
     moment: str
+    empty: bool = False
+    """Whether the table has no snapshot."""
 
 
 RACES = [
@@ -115,7 +126,8 @@ class Pair:
             "CREATE TABLE t (id INT NOT NULL, day INT, name STRING) USING iceberg PARTITIONED BY (day)"
             f" TBLPROPERTIES ('format-version' = '{race.version}', {modes}, {waits})",
         )
-        run(self.one, "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 1, 'c'), (4, 2, 'd')")
+        if not race.empty:
+            run(self.one, "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 1, 'c'), (4, 2, 'd')")
 
     def act(self) -> bool:
         """What the other session does; whether all of it worked."""
@@ -230,6 +242,15 @@ def test_some(tmp_path: Path) -> None:
         folder = tmp_path / str(n)
         folder.mkdir()
         check(race, folder)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("catalog", ["hadoop", "jdbc"])
+def test_rows_for_a_table_that_is_replaced(catalog: str, empty: bool, tmp_path: Path) -> None:
+    for n, action in enumerate(a for a in ACTIONS if a.startswith("replace")):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        check(Race(catalog, 2, MODES[0], "insert", action, "commit", empty), folder)
 
 
 @pytest.mark.long

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ from bergsql.catalog.metadata.changes import (
 from bergsql.catalog.metadata.evolve import add_column, change_type, drop_column, rename_column, set_identifier_fields
 from bergsql.catalog.metadata.new_table import replacement_updates
 from bergsql.catalog.metadata.partition import PartitionField, PartitionSpec
+from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.snapshots import SnapshotRef
 from bergsql.catalog.metadata.transforms import IDENTITY, bucket
 from bergsql.catalog.metadata.type_json import parse_type
@@ -729,15 +730,59 @@ def _written(race: Race, statement: Statement) -> RowDelta:
     return statement(race.made, race.made.data("a"), SNAPSHOT)
 
 
+def redefine(race: Race, table: LoadedTable) -> None:
+    fresh = race.tables.metadata(COLUMNS)
+    definition = (fresh.schema, fresh.spec, fresh.sort_order, fresh.location, fresh.properties)
+    race.alter(*replacement_updates(table.metadata, *definition))
+
+
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_table_replaced(race: Race, statement: Statement) -> None:
     """CREATE OR REPLACE: the same table with another history."""
     a = race.made.data("a")
     table = race.start(a)
-    fresh = race.tables.metadata(COLUMNS)
-    definition = (fresh.schema, fresh.spec, fresh.sort_order, fresh.location, fresh.properties)
-    race.alter(*replacement_updates(table.metadata, *definition))
+    redefine(race, table)
     race.fails(table, statement(race.made, a, SNAPSHOT), "history of the table was changed")
+
+
+ADDING: list[Callable[[list[DataFile]], Producer]] = [
+    Append,
+    OverwriteAll,
+    OverwritePartitions,
+    Upsert,
+    lambda files: RowDelta(files, isolation=SNAPSHOT),
+]
+"""What may come to a table without looking at what is there."""
+
+
+@pytest.mark.parametrize("adding", ADDING)
+@pytest.mark.parametrize("filled", [False, True])
+def test_rows_for_a_table_that_was_replaced(
+    race: Race, adding: Callable[[list[DataFile]], Producer], filled: bool
+) -> None:
+    """They were made for other columns; also where the new table has rows already."""
+    table = race.start(race.made.data("a"))
+    redefine(race, table)
+    if filled:
+        race.others(Append([race.made.data("new")]))
+    race.fails(table, adding([race.made.data("mine")]), "history of the table was changed")
+    now = race.tables.load()
+    race.goes(now, adding([race.made.data("again")]))
+
+
+@pytest.mark.parametrize("adding", ADDING)
+def test_rows_for_a_table_without_snapshots_that_was_replaced(
+    race: Race, adding: Callable[[list[DataFile]], Producer]
+) -> None:
+    """Its columns tell: they must be there, called and ordered as they were; others may have come."""
+    table = race.start()
+    fields = table.metadata.schema.fields
+    for changed in (fields[:1], fields[::-1], (replace(fields[0], name="x"), *fields[1:])):
+        race.alter(AddSchema(Schema(0, changed)), SetCurrentSchema())
+        race.fails(table, adding([race.made.data("mine")]), "given other columns meanwhile")
+        race.made.folder.mkdir()  # which went with its last file
+    race.alter(AddSchema(Schema(0, (NestedField(9, "more", IntegerType(), False), *fields))), SetCurrentSchema())
+    race.goes(table, adding([race.made.data("mine")]))
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
