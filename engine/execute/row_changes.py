@@ -184,8 +184,8 @@ def _placed(error: BergError, query: ChangeQuery) -> BergError:
         return error  # it is about the table, not about a value
     whole = query.written.span if query.written else None
     if error.span is None or error.span == whole:
-        places = [span for name, span in query.values.items() if f"'{name}'" in error.message]
-        error.span = places[0] if len(places) == 1 else whole
+        places = {span for name, span in query.values if f"'{name}'" in error.message or f"'{name}." in error.message}
+        error.span = places.pop() if len(places) == 1 else whole
     return error
 
 

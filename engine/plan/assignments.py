@@ -37,11 +37,16 @@ Narrowed = tuple[tuple[str, DataType], ...]
 """Columns that take values of another type, which may not fit, with their own types: messages name them."""
 
 
+Places = tuple[tuple[str, Span], ...]
+"""Columns, or fields of them, that get a value which may be NULL or not fit, with the places of these values."""
+
+
 class Stored(NamedTuple):
     """SQL of a table's columns in order, in the types that they are stored in."""
 
     columns: list[str]
     narrowed: Narrowed = ()
+    places: Places = ()
 
 
 class _Given(NamedTuple):
@@ -64,16 +69,18 @@ def assigned_columns(
     schema = schema or target.schema
     given: dict[Path, _Given] = {}
     narrowed: list[tuple[str, DataType]] = []
+    places: list[tuple[str, Span]] = []
     for assignment in assignments:
         path, field = assigned_field(assignment, target.source, schema, context.flavour)
         _refuse_second(assignment, path, given)
+        name = schema.name_of(field.field_id) or field.name
         if assignment.value is None:
             sql = default_value(field)
+            places.append((name, assignment.value_span))
         else:
             bound = bind(assignment.value.ast, context)
             sql = stored_value(bound, field, str(assignment), context, assignment.value.span)
-            if bound.type not in (from_iceberg(field.type), NULL):
-                narrowed.append((str(assignment), from_iceberg(field.type)))
+            note_place(bound, field, name, assignment.value_span, narrowed, places)
         given[path] = _Given(sql, assignment)
     own = {f.field_id: f for f in target.schema.fields}
     columns = []
@@ -85,7 +92,24 @@ def assigned_columns(
         there = own.get(field.field_id)
         old = target.column(there).sql if there is not None else _null(field)
         columns.append(_with_parts(field, old, parts))
-    return Stored(columns, tuple(narrowed))
+    return Stored(columns, tuple(narrowed), tuple(places))
+
+
+def note_place(
+    value: Bound,
+    field: NestedField,
+    name: str,
+    span: Span,
+    narrowed: list[tuple[str, DataType]],
+    places: list[tuple[str, Span]],
+) -> None:
+    """Remember where the value of the column called ``name`` stands, if it may be the fault of an error."""
+    to = from_iceberg(field.type)
+    is_narrowed = value.type not in (to, NULL)
+    if is_narrowed:
+        narrowed.append((name, to))
+    if is_narrowed or value.nullable or to.kind in NESTED:
+        places.append((name, span))
 
 
 def assigned_field(

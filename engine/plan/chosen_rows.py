@@ -17,7 +17,7 @@ from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.statements import Delete, Expression, Query, Update
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.assignments import Narrowed
+    from bergsql.engine.plan.assignments import Narrowed, Places
     from bergsql.engine.plan.bound import Bound
     from bergsql.engine.plan.relations import IcebergRelation, Relations
     from bergsql.engine.plan.row_changes import ChangeQuery, Target
@@ -52,13 +52,12 @@ def _planned(
     scope = Scope(planner.flavour)
     target = bind_target(relation, statement.alias, scope, planner, statement.target.span)
     narrowed: Narrowed = ()
-    values: dict[str, Span] = {}
+    values: Places = ()
     behind = ["CAST(NULL AS BIGINT)"]
     if isinstance(statement, Update):
         context = Context(planner, scope, "SET", ctes, aggregates_allowed=False, windows_allowed=False)
         stored = assigned_columns(statement.assignments, target, context)
-        behind, narrowed = [target.row_id, *stored.columns], stored.narrowed
-        values = {str(a): a.value_span for a in statement.assignments}
+        behind, narrowed, values = [target.row_id, *stored.columns], stored.narrowed, stored.places
     where = _where(statement.where, scope, planner, ctes)
     clause = Clause("update", "UPDATE") if isinstance(statement, Update) else Clause("delete", "DELETE")
     if clause.kind == "delete":

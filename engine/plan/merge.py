@@ -87,16 +87,16 @@ def plan_merge(statement: Merge, relation: IcebergRelation, relations: Relations
     written = _written(statement)
     planner = Planner(relations, (*statement.source.hints, *(h for e in written for h in e.hints)))
     planner.reads = planner.prunes = True
+    span = statement.source.span
     try:
-        return (
-            _Planning(statement, relation, planner).query()._replace(written=as_query(written, statement.source.span))
-        )
+        query = _Planning(statement, relation, planner).query()
+        return query._replace(written=as_query(written, span)._replace(span=span))
     except RecursionError:
         from bergsql.engine.sql.depth import too_deep
 
-        raise too_deep("The statement", statement.source.span) from None
+        raise too_deep("The statement", span) from None
     except BergError as error:
-        raise error.at(statement.source.span) from None
+        raise error.at(span) from None
 
 
 def _written(statement: Merge) -> list[Expression]:
@@ -180,7 +180,8 @@ class _Planning:
         sql = f"{head}SELECT {', '.join(items)} FROM ({joined}) AS {MERGED} WHERE {kept}"
         planned = change_query(sql, self.sides.target, self.planner, clauses, unique=unique)
         narrowed = dict(n for row in rows if row is not None for n in row.narrowed)
-        planned = planned._replace(narrowed=tuple(narrowed.items()))
+        places = tuple(place for row in rows if row is not None for place in row.places)
+        planned = planned._replace(narrowed=tuple(narrowed.items()), values=places)
         if self.evolved is None:
             return planned
         return planned._replace(updates=self.evolved.updates, evolution=self.evolved.text)

@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
-from bergsql.engine.plan.assignments import Stored, assigned_columns, assigned_field, default_value, stored_value
+from bergsql.engine.plan.assignments import (
+    Stored,
+    assigned_columns,
+    assigned_field,
+    default_value,
+    note_place,
+    stored_value,
+)
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.resolve import column_of
 from bergsql.engine.sql.statements.merge import MergeAction
-from bergsql.engine.sql.type_names import from_iceberg
-from bergsql.engine.sql.types import NULL
 
 if TYPE_CHECKING:
     from bergsql.catalog.metadata.types import NestedField
-    from bergsql.engine.plan.bound import Bound
     from bergsql.engine.plan.context import Context
     from bergsql.engine.plan.merge_sides import Sides
     from bergsql.engine.sql.statements.merge import MergeClause
@@ -39,6 +43,7 @@ def _by_name(clause: MergeClause, star: Span, sides: Sides, context: Context, *,
     fold, target = context.scope.fold, sides.merged_target
     columns: list[str] = []
     narrowed: list[tuple[str, DataType]] = []
+    places: list[tuple[str, Span]] = []
     for field in target.schema.fields:
         found = [c for c in sides.source_columns if fold(c.name) == fold(field.name)]
         if len(found) > 1:
@@ -50,14 +55,15 @@ def _by_name(clause: MergeClause, star: Span, sides: Sides, context: Context, *,
         if found:
             value = column_of(found[0], found[0].name)
             context.planner.note_read(value)
-            columns.append(_stored(value, field, context, star, narrowed))
+            columns.append(stored_value(value, field, field.name, context, star))
+            note_place(value, field, field.name, star, narrowed, places)
         elif not evolves:
             raise _not_in_source(field, sides, star)
         elif clause.action is MergeAction.UPDATE:
             columns.append(target.column(field).sql)
         else:
             columns.append(_left_out(field, star))
-    return Stored(columns, tuple(narrowed))
+    return Stored(columns, tuple(narrowed), tuple(places))
 
 
 def _not_in_source(field: NestedField, sides: Sides, star: Span) -> BergError:
@@ -73,23 +79,27 @@ def _not_in_source(field: NestedField, sides: Sides, star: Span) -> BergError:
 def _inserted(clause: MergeClause, sides: Sides, context: Context) -> Stored:
     """``INSERT [(columns)] VALUES (…)``: the other columns get their defaults, or NULL."""
     fields = sides.target.schema.fields
-    places = _places_in_order(clause, fields) if clause.is_positional else _places(clause, sides, context)
+    given = _places_in_order(clause, fields) if clause.is_positional else _places(clause, sides, context)
     columns: list[str] = []
     narrowed: list[tuple[str, DataType]] = []
+    places: list[tuple[str, Span]] = []
     for i, field in enumerate(fields):
-        if i not in places:
+        if i not in given:
             columns.append(_left_out(field, clause.span))
             continue
-        assignment = clause.assignments[places[i]]
+        assignment = clause.assignments[given[i]]
         if assignment.value is None:
             columns.append(default_value(field))
+            places.append((field.name, assignment.value_span))
             continue
         span = assignment.value.span
         try:
-            columns.append(_stored(bind(assignment.value.ast, context), field, context, span, narrowed))
+            value = bind(assignment.value.ast, context)
+            columns.append(stored_value(value, field, field.name, context, span))
+            note_place(value, field, field.name, span, narrowed, places)
         except BergError as error:
             raise error.at(span) from None
-    return Stored(columns, tuple(narrowed))
+    return Stored(columns, tuple(narrowed), tuple(places))
 
 
 def _places_in_order(clause: MergeClause, fields: Sequence[NestedField]) -> Mapping[int, int]:
@@ -128,13 +138,3 @@ def _left_out(field: NestedField, span: Span) -> str:
     if field.required and field.write_default is None:
         raise BergError(ErrorCode.ARITY, f"There is no value for column '{field.name}', which is NOT NULL.", span=span)
     return default_value(field)
-
-
-def _stored(
-    value: Bound, field: NestedField, context: Context, span: Span, narrowed: list[tuple[str, DataType]]
-) -> str:
-    to = from_iceberg(field.type)
-    sql = stored_value(value, field, field.name, context, span)
-    if value.type not in (to, NULL):
-        narrowed.append((field.name, to))
-    return sql

@@ -63,8 +63,8 @@ class ChangeQuery(NamedTuple):
     """What those change, for messages."""
     narrowed: tuple[tuple[str, DataType], ...] = ()
     """Columns that take values of another type, which may not fit, with their own types."""
-    values: Mapping[str, Span] = {}
-    """The places of the values of columns: of errors that name these."""
+    values: tuple[tuple[str, Span], ...] = ()
+    """Columns with the places of their values: of errors that name these."""
     written: Query | None = None
     """The statement's expressions as they were written: where an error of DuckDB's is looked for."""
 

@@ -123,7 +123,8 @@ def _null_error(error: duckdb.Error) -> BergError | None:
     _, mark, name = str(error).partition(NULL_MARK)
     if not mark:
         return None
-    return BergError(ErrorCode.INVALID, f"Column '{name.splitlines()[0]}' is NOT NULL, and a row has NULL in it.")
+    message = f"Column '{name.splitlines()[0]}' is NOT NULL, and a row has NULL in it."
+    return BergError(ErrorCode.INVALID, message, hint="COALESCE(value, …) stores another value in the place of NULL.")
 
 
 class _Writer:
