@@ -54,10 +54,13 @@ def _removed(committed: Committed) -> str:
     How many rows is told where no delete file may have taken some before.
     """
     summary = committed.snapshot.summary
-    files = summary.get("deleted-data-files")
-    if not files:
+    files, deletes = (summary.get(key, "0") for key in ("deleted-data-files", "removed-delete-files"))
+    if deletes != "0":
+        kinds = ((files, "file"), (deletes, "delete file"))
+        return " and ".join(counted(n, what) for n, what in kinds if n != "0") + " removed"
+    if files == "0":
         return ""
-    if any(summary.get(key, "0") != "0" for key in ("removed-delete-files", "total-delete-files")):
+    if summary.get("total-delete-files", "0") != "0":
         return f"{counted(files, 'file')} removed"
     return f"{counted(summary.get('deleted-records', '0'), 'row')} removed with {counted(files, 'file')}"
 
