@@ -86,7 +86,10 @@ def _files(planned: Planned, changes: RowChanges) -> list[str]:
     partly = [t.task for t in touched if not t.whole]
     lines = []
     if whole:
-        lines.append(f"  files dropped, no row being left: {len(whole)}{_rows(whole)}")
+        # Rows that are updated come again in new files; of which file they are, is not kept.
+        again = by_kind(planned.query, changes.counts).get("update", 0) > 0
+        does = "rewritten, all of their rows being changed" if again else "dropped, no row being left"
+        lines.append(f"  files {does}: {len(whole)}{_rows(whole)}")
     if partly and planned.properties.mode is Mode.COPY_ON_WRITE:
         lines.append(f"  files written anew: {len(partly)}{_rows(partly)}")
     elif partly:
