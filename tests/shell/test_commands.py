@@ -187,7 +187,7 @@ def test_verbose_shows_statements_without_their_secrets(berg: Berg) -> None:
 
 def test_timing_tells_each_statement(berg: Berg) -> None:
     done = berg.run("--timing", *CSV, "-e", "SET 'a' = 'b'; SELECT 1 AS n; SELECT nope")
-    assert done.err.count("Time: 0.") == 3
+    assert done.err.count("Time: ") == 3
     assert done.out == "n\n1\n"
 
 
