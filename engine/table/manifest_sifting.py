@@ -48,8 +48,6 @@ def take_away(
         selected = None if selection is None else _Selected(selection, metadata)
         sieve = _Deletes(selected, sifting.gone, metadata, min(oldest, metadata.last_sequence_number))
         deletes = sifting.sift(deletes, sieve)
-    if selection is not None:
-        selection.check_taken(sifting.gone)
     return [*data, *deletes], sifting.gone
 
 

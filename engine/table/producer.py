@@ -52,10 +52,10 @@ class Selection(ABC):
         """Whether some file in a manifest that was read may be selected. False must be certain."""
         return True
 
-    def check_taken(self, gone: Sequence[DataFile]) -> None:  # noqa: B027
-        """Refuse when a file that was to go is not among those that went.
+    def check_taken(self, gone: Sequence[DataFile], snapshot_id: int) -> None:  # noqa: B027
+        """Refuse when a file that was to go is not among those that went from a snapshot.
 
-        :raises StatementConflict: naming it.
+        :raises StatementConflict: naming both.
         """
 
 

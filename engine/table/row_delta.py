@@ -122,10 +122,13 @@ class NamedFiles(Selection):
             return file.path in self.data
         return file_identity(file) in self.deletes
 
-    def check_taken(self, gone: Sequence[DataFile]) -> None:
+    def check_taken(self, gone: Sequence[DataFile], snapshot_id: int) -> None:
         data = {f.path for f in gone if f.content == FileContent.DATA}
         deletes = {file_identity(f) for f in gone if f.content != FileContent.DATA}
         missing = [*sorted(self.data - data), *(path for path, _ in self.deletes - deletes)]
         if missing:
-            message = f"The table does not have the file {missing[0]} any more, which this statement replaces."
+            message = (
+                f"The table does not have the file {missing[0]} any more, which this statement replaces "
+                f"(snapshot {snapshot_id})."
+            )
             raise StatementConflict(message)

@@ -83,7 +83,11 @@ class SnapshotWriter:
             return [], []
         listed = read_manifest_list(self._storage, parent, metadata)
         live = [m for m in listed if m.has_live_files]
-        return take_away(live, self._producer.selection(metadata), metadata, self._manifests, sequence_number)
+        selection = self._producer.selection(metadata)
+        left, gone = take_away(live, selection, metadata, self._manifests, sequence_number)
+        if selection is not None:
+            selection.check_taken(gone, parent.snapshot_id)
+        return left, gone
 
     def _summary(self, gone: list[DataFile], parent: Snapshot | None) -> dict[str, str]:
         tally = Tally()
