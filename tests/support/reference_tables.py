@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
+from tests.support.archives import unpack
 from tests.support.shared import shared
 
 PLACE = Path("/tmp/iceberg-fixtures")
@@ -50,6 +50,5 @@ def _lay_out(archive: Path) -> None:
     if there and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     stamp.unlink(missing_ok=True)
-    with tarfile.open(archive) as tar:
-        tar.extractall(PLACE, filter="data")
+    unpack(archive, PLACE)
     stamp.write_text(wanted, encoding="utf-8")

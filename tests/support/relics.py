@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import tarfile
 from pathlib import Path
 
+from tests.support.archives import unpack
 from tests.support.shared import shared
 
 TABLES = 41
@@ -15,9 +15,7 @@ def unpack_metadata(folder: Path) -> Path:
     """Lay the metadata files and hints out below ``folder`` as a warehouse with the namespaces fx and flk."""
     for engine in ("spark", "flink"):
         for archive in sorted(shared("oracle", engine, "tables").glob("*.tar.xz")):
-            with tarfile.open(archive) as tar:
-                wanted = [m for m in tar if m.name.endswith((".metadata.json", "version-hint.text"))]
-                tar.extractall(folder, members=wanted, filter="data")
+            unpack(archive, folder, lambda name: name.endswith((".metadata.json", "version-hint.text")))
     return folder
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import tarfile
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -50,6 +49,7 @@ from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.manifest_memory import memory
 from bergsql.engine.table.manifest_writing import as_listed, describe_manifest, encode_manifest, encode_manifest_list
 from bergsql.engine.table.manifests import ManifestColumns, read_columns, read_manifest
+from tests.support.archives import unpack
 from tests.support.shared import shared
 
 STORAGE = LocalStorage()
@@ -111,8 +111,7 @@ def stored(folder: Path, data: bytes, **described: Any) -> ManifestFile:
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda p: p.name.split(".")[0])
 def test_every_manifest_of_spark_and_flink(archive: Path, tmp_path: Path) -> None:
     """All values are those that another Avro reader finds; encoded again, they are the same once more."""
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
+    unpack(archive, tmp_path)
     read = 0
     for file in tmp_path.rglob("*.metadata.json"):
         metadata = TableMetadata.parse(file.read_bytes(), file.name)
