@@ -168,7 +168,7 @@ class DeleteIndex:
         if named is not None:
             # Position deletes reach also the files of their own commit.
             reaching = (d for d in named if (d.sequence_number or 0) >= number)
-            found = tuple(d for d in reaching if is_vector(d) or named_paths(d.data_file).holds(file.path))
+            found = tuple(d for d in reaching if is_vector(d) or _bounded_paths(d.data_file).holds(file.path))
         ranged = self._ranged.get(scope)
         if ranged is not None:
             found += tuple(d for d in ranged.naming(file.path.encode()) if (d.sequence_number or 0) >= number)
@@ -272,6 +272,10 @@ def named_paths(file: DataFile) -> PathRange:
     only = referenced_path(file)
     if only is not None:
         return PathRange(only, only.encode(), only.encode())
+    return _bounded_paths(file)
+
+
+def _bounded_paths(file: DataFile) -> PathRange:
     return PathRange(None, *_path_bounds(file))
 
 
