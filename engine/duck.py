@@ -165,8 +165,25 @@ def stream_batches(cursor: duckdb.DuckDBPyConnection, sql: str, rows: int) -> It
     """
     import duckdb as _package  # noqa: F401 - without the whole package, its core does not know Arrow
 
-    reader: Any = cursor.sql(sql).to_arrow_reader(rows)
-    yield from reader
+    try:
+        reader: Any = cursor.sql(sql).to_arrow_reader(rows)
+        yield from reader
+    except OSError as error:
+        raise _of_stream(str(error)) from error
+
+
+def _of_stream(message: str) -> duckdb.Error:
+    """The error of DuckDB's that Arrow hands on as one of its own, with nothing of it but the text."""
+    kind = message.partition(" Error: ")[0]
+    kinds: dict[str, type[duckdb.Error]] = {
+        "Invalid Input": duckdb.InvalidInputException,
+        "Conversion": duckdb.ConversionException,
+        "Out of Range": duckdb.OutOfRangeException,
+        "Out of Memory": duckdb.OutOfMemoryException,
+        "IO": duckdb.IOException,
+        "INTERRUPT": duckdb.InterruptException,
+    }
+    return kinds.get(kind, duckdb.Error)(message)
 
 
 def is_interruption(error: RuntimeError) -> bool:

@@ -127,3 +127,11 @@ def test_ten_million_positions_take_little(duck: Duck, order: str) -> None:
         assert changes.counts == (10_000_000,)
         assert sum(map(len, changes.gone.values())) == 10_000_000
     assert after.ru_utime - before.ru_utime < 20
+
+
+@pytest.mark.parametrize("late", [0, 5_000_000])
+def test_what_fails_at_any_row_is_duckdbs_error(duck: Duck, late: int) -> None:
+    """Arrow hands an error on as one of its own when some rows have been streamed."""
+    sql = f"SELECT 0, i, CASE WHEN i >= {late} THEN error('boom') ELSE 0 END, NULL FROM range(6000000) AS t(i)"
+    with pytest.raises(duckdb.InvalidInputException, match="boom"):
+        collect_changes(duck, sql, {}, tasks=(), clauses=["delete"], unique=False)
