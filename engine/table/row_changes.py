@@ -91,6 +91,8 @@ def collect_changes(
     """
     cursor = duck.cursor()
     try:
+        # Where rows lie means nothing here, and DuckDB would read the files of a UNION ALL one after the other.
+        cursor.execute("SET SESSION preserve_insertion_order = false")
         set_variables(cursor, variables)
         source = f"({sql}) AS q({', '.join(map(identifier, (_FILE, _POSITION, _CLAUSE, _ROW_ID)))})"
         if not unique:

@@ -172,6 +172,8 @@ def _write_rows(
         selects.append(f"SELECT {', '.join(items)} FROM ({coming.sql}) AS q({', '.join(columns)}, row_id)")
     if not selects:
         return Written((), 0)
+    if metadata.sort_order.fields:
+        changes.cursor.execute("RESET SESSION preserve_insertion_order")
     sql = " UNION ALL ".join(selects)
     return write_into(staging, changes.cursor, sql, variables, metadata, storage, settings, lineage=lineage)
 
