@@ -9,16 +9,16 @@ a fresh clone, by turns, and the least of the runs counts. DuckDB's part is to j
 COPY the rows, which is what copy-on-write must do at least.
 
 Prints seconds on the clock, of CPU, and the peak of memory (VmHWM); then the goals. Once measured, on two cores that
-others used too (CPU seconds, which that spoils the least, and MiB at the peak; with ``--memory-limit 512``):
+nothing else used (seconds on the clock, of CPU, and MiB at the peak; with ``--memory-limit 512``, one run of each):
 
 | | bergsql | DuckDB | Spark |
 | --- | --- | --- | --- |
-| MERGE copy-on-write | 11.6, 276 | 10.5 | 82.2, 4401 |
-| MERGE merge-on-read | 1.2, 266 | | 39.8, 3595 |
-| DELETE copy-on-write | 11.3, 262 | 10.1 | |
-| DELETE merge-on-read | 0.43, 247 | | 3.1, 4343 |
-| UPDATE copy-on-write | 12.2, 280 | 9.5 | |
-| UPDATE merge-on-read | 1.4, 300 | | 6.2, 831 |
+| MERGE copy-on-write | 5.8, 10.7, 619 | 4.8, 9.1 | 35.7, 68.9, 4264 |
+| MERGE merge-on-read | 0.72, 1.1, 268 | | 13.2, 24.6, 4082 |
+| DELETE copy-on-write | 5.0, 9.5, 621 | 5.0, 9.5 | 20.0, 33.8, 4605 |
+| DELETE merge-on-read | 0.22, 0.38, 230 | | 1.3, 2.1, 1412 |
+| UPDATE copy-on-write | 5.4, 10.2, 646 | 4.4, 8.3 | 19.4, 32.5, 1717 |
+| UPDATE merge-on-read | 0.73, 1.3, 307 | | 1.9, 3.0, 1270 |
 """
 
 from __future__ import annotations
