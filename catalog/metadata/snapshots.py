@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,14 +45,15 @@ def compact(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class Lasting(ABC):
     """A part of the metadata that later versions take over as it is, so that its text is made only once."""
 
     kept_text: str | None = field(default=None, init=False, repr=False, compare=False)
     """Its JSON text, once that was asked for."""
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """Its JSON, as the specification names the fields."""
 
     def json_text(self) -> str:
         """Its JSON text, which is made once."""
