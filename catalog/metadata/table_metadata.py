@@ -162,11 +162,6 @@ class TableMetadata:
         """The head of the main branch; None while the table has no data."""
         return None if self.current_snapshot_id is None else self.snapshot(self.current_snapshot_id)
 
-    def snapshot_by_ref(self, name: str) -> Snapshot | None:
-        """The snapshot that the branch or tag ``name`` points to."""
-        ref = self.refs.get(name)
-        return None if ref is None else self.snapshot(ref.snapshot_id)
-
     def schema_for(self, snapshot: Snapshot) -> Schema:
         """The schema that ``snapshot`` was written with; the current one where it does not say."""
         known = None if snapshot.schema_id is None else self.schema_by_id(snapshot.schema_id)

@@ -98,11 +98,10 @@ def test_what_a_table_says_of_itself() -> None:
     current = metadata.current_snapshot()
     assert current is not None
     assert (current.snapshot_id, current.operation) == (20, "append")
-    tagged = metadata.snapshot_by_ref("old")
+    tagged = metadata.snapshot(metadata.refs["old"].snapshot_id)
     assert tagged is not None
     assert tagged.snapshot_id == 10
     assert metadata.schema_for(tagged).names == ("id",)
-    assert metadata.snapshot_by_ref("none") is None
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -15,7 +15,7 @@ snapshot summaries, row ids and stale delete files):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -60,16 +60,21 @@ def made(tmp_path: Path) -> MadeFiles:
     return MadeFiles(tmp_path / "warehouse" / "db" / "t" / "data")
 
 
-def said(table: LoadedTable) -> dict[str, str]:
-    """The summary of the current snapshot, without what all have."""
+def summary(table: LoadedTable) -> Mapping[str, str]:
+    """The summary of the current snapshot."""
     snapshot = table.metadata.current_snapshot()
     assert snapshot is not None
-    return {k: v for k, v in snapshot.summary.items() if not k.startswith(("total-", "engine-")) and "size" not in k}
+    return snapshot.summary
+
+
+def said(table: LoadedTable) -> dict[str, str]:
+    """The summary of the current snapshot, without what all have."""
+    return {k: v for k, v in summary(table).items() if not k.startswith(("total-", "engine-")) and "size" not in k}
 
 
 def manifests(tables: Tables, branch: str = "main") -> list[ManifestFile]:
     metadata = tables.load().metadata
-    snapshot = metadata.snapshot_by_ref(branch)
+    snapshot = Destination(branch).head(metadata)
     assert snapshot is not None
     return list(read_manifest_list(tables.storage, snapshot, metadata))
 
@@ -104,9 +109,7 @@ def test_position_deletes(tables: Tables, made: MadeFiles) -> None:
         "added-position-deletes": "3",
         "changed-partition-count": "1",
     }
-    snapshot = table.metadata.current_snapshot()
-    assert snapshot is not None
-    assert (snapshot.summary["total-records"], snapshot.summary["total-position-deletes"]) == ("10", "3")
+    assert (summary(table)["total-records"], summary(table)["total-position-deletes"]) == ("10", "3")
 
 
 def test_merge_on_read_of_an_update(tables: Tables, made: MadeFiles) -> None:
@@ -123,9 +126,7 @@ def test_merge_on_read_of_an_update(tables: Tables, made: MadeFiles) -> None:
         "added-position-deletes": "2",
         "changed-partition-count": "1",
     }
-    snapshot = table.metadata.current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary["added-files-size"] == "50"  # of a vector its own bytes, not those of the Puffin file
+    assert summary(table)["added-files-size"] == "50"  # of a vector its own bytes, not those of the Puffin file
 
 
 def test_a_vector_takes_the_place_of_another(tables: Tables, made: MadeFiles) -> None:
