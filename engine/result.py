@@ -40,14 +40,16 @@ class Column(NamedTuple):
 
 
 class Result:
-    """A result. ``chunks`` streams lists of rows and may be read once; ``close`` frees what is unread.
+    """A result. ``changelog``: it is of changes, and the first column, ``op``, says what each does; it may have no end.
+
+    ``chunks`` streams lists of rows and may be read once; ``close`` frees what is unread.
 
     ``batches``, of a query, gives what is unread as Arrow batches of at most so many rows instead: columns by place,
     DuckDB's own types, with what :func:`bergsql.engine.rows.presentable` makes of others. ``messages`` are lines for
     the person, shown as ``[INFO] …`` on stderr.
     """
 
-    __slots__ = ("batches", "chunks", "close", "columns", "kind", "messages")
+    __slots__ = ("batches", "changelog", "chunks", "close", "columns", "kind", "messages")
 
     def __init__(
         self,
@@ -57,6 +59,8 @@ class Result:
         messages: tuple[str, ...] = (),
         close: Callable[[], None] = lambda: None,
         batches: Callable[[int], Iterator[pa.RecordBatch]] | None = None,
+        *,
+        changelog: bool = False,
     ) -> None:
         self.kind = kind
         self.columns = columns
@@ -64,6 +68,7 @@ class Result:
         self.messages = messages
         self.close = close
         self.batches = batches
+        self.changelog = changelog
 
     def rows(self) -> Iterator[Row]:
         """All rows, one by one."""

@@ -66,6 +66,10 @@ class Session:
         """Flink's modules that are loaded, and whether each is in use."""
         self.warehouses: tuple[str, ...] = ()
         """Of a safe session: the only directories whose files it may use."""
+        self.stoppers: set[Callable[[], None]] = set()
+        """What stops the streams that run here, from any thread."""
+        self.tell: Callable[[str], None] = self._note
+        """Says something to the person while a result is read; a front end puts its own in the place."""
         self.notes: list[str] = []
         """What the person should know about the statement that runs, beside its result."""
         if config.flavour is not Flavour.FLINK:
@@ -405,6 +409,8 @@ class Session:
     def interrupt(self) -> None:
         """Stop the statement that runs. May be called from another thread."""
         self._interrupted = True
+        for stop in tuple(self.stoppers):
+            stop()
         if self._duck:
             self._duck.interrupt()
 

@@ -53,12 +53,10 @@ class ResultView:
         if changelog:
             names, cells = ["op", *names], [[_INSERTED] * len(rows), *cells]
         self._fixed = int(changelog)
-        self._cells, self._names = cells, [cut(name, max(view.max_width, 1)) for name in names]
         self._cap = max(view.max_width, 1)
-        self._widths = [
-            min(self._cap, max(map(width, (name, *column)))) for name, column in zip(names, cells, strict=True)
-        ]
-        self._count, self._more = len(rows), more
+        self._names = [cut(name, self._cap) for name in names]
+        self._hold(cells, len(rows))
+        self._more = more
         self._updated = f"{datetime.now():%H:%M:%S.%f}"[:-3]
         self._chosen = 0
         self._left = 0
@@ -66,16 +64,28 @@ class ResultView:
         """What is typed as the number of a page."""
         self._open = False
 
-    def run(self) -> None:
-        """Show it until the person leaves."""
         control = FormattedTextControl(self._text, focusable=True, show_cursor=False)
-        app: Application[None] = Application(
+        self.app: Application[None] = Application(
             layout=Layout(Window(control)),
             key_bindings=self._bindings(),
             full_screen=True,
             color_depth=ColorDepth.DEPTH_1_BIT,
         )
-        app.run(handle_sigint=False)
+
+    def run(self) -> None:
+        """Show it until the person leaves."""
+        self.app.run(handle_sigint=False)
+
+    def _show(self, rows: list[tuple[str, ...]]) -> None:
+        """Put other rows of texts in the place of those that were there."""
+        self._hold([list(column) for column in zip(*rows, strict=True)] or [[] for _ in self._names], len(rows))
+        self._go(self._chosen)
+
+    def _hold(self, cells: list[list[str]], count: int) -> None:
+        self._cells, self._count = cells, count
+        self._widths = [
+            min(self._cap, max(map(width, (name, *column)))) for name, column in zip(self._names, cells, strict=True)
+        ]
 
     # --- what is seen ------------------------------------------------------------------------------------------------
 
@@ -97,7 +107,7 @@ class ResultView:
         where = f"Page: {'Last' if last else page + 1} of {self._pages()}"
         if self._asked is not None:
             where = f"Go to page: {self._asked}_"
-        state = f" The first {self._count} rows." if self._more else f" {self._count} rows."
+        state = self._state()
         status = state + where.center(max(0, columns - 2 * len(state)))
         status = f"{status}{f'Updated: {self._updated}'.rjust(max(0, columns - len(status) - 1))}"
         lines = [self._title.center(columns).rstrip(), status, "", self._line(self._names, columns)]
@@ -109,6 +119,9 @@ class ResultView:
         blank = "\n" * (size - (min(first + size, self._count) - first))
         shown.append(("", f"{blank}\n{cut(_KEYS[0], columns)}\n{cut(_KEYS[1], columns)}"))
         return shown
+
+    def _state(self) -> str:
+        return f" The first {self._count} rows." if self._more else f" {self._count} rows."
 
     def _line(self, cells: list[str], columns: int) -> str:
         chosen = [*range(self._fixed), *range(self._fixed + self._left, len(cells))]
@@ -147,9 +160,12 @@ class ResultView:
             if self._open and key != "c-c":
                 self._open = False
             else:
-                event.app.exit()
+                self._left_by(event)
         elif not self._open:
             self._moved(key)
+
+    def _left_by(self, event: KeyPressEvent) -> None:
+        event.app.exit()
 
     def _asking(self, key: str) -> None:
         asked = self._asked or ""

@@ -11,7 +11,7 @@ from bergsql.shell.commands import Quit, run_command
 from bergsql.shell.exits import ExitCode, exit_code_of
 from bergsql.shell.interrupt import Interrupts
 from bergsql.shell.render.formats import FORMATS, Format, layout
-from bergsql.shell.render.layout import View
+from bergsql.shell.render.layout import Ended, View
 from bergsql.shell.screen import OutputError, Results, Screen, masked
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Runner:
         self._holds_result = False
         """Whether a file for one result has it."""
         self._interrupts = Interrupts(session)
+        session.tell = screen.info
         self._bar: ProgressBar | None = None
         if screen.err.isatty() and not screen.quiet:
             from bergsql.shell.progress import ProgressBar
@@ -74,6 +75,8 @@ class Runner:
         try:
             with self._interrupts.during_statement():
                 self._run(statement, announce)
+        except Ended:
+            return ExitCode.INTERRUPTED
         except KeyboardInterrupt:
             return self._cancelled()
         except BergError as error:
@@ -173,6 +176,12 @@ class Runner:
         from bergsql.shell.result_view import show_view
 
         most = self.session.settings.number("sql-client.execution.max-table-result.rows")
+        if result.changelog:
+            from bergsql.shell.live_view import show_live
+
+            show_live(result, view, changelog=changelog, most=most, stop=self.session.interrupt)
+            self.screen.info("Result retrieval cancelled.")
+            return
         rows = show_view(result, view, changelog=changelog, most=most)
         self.screen.out.write(footer(rows, view))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
-from bergsql.catalog.errors import BergError, not_supported
+from bergsql.catalog.errors import BergError
 from bergsql.engine.duck import duckdb, fetch_batches, fetch_chunks, is_interruption, set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind
 from bergsql.engine.rows import converted, presentable
 from bergsql.engine.sql import statements as st
+from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
@@ -21,21 +22,22 @@ _T = TypeVar("_T")
 
 def select(session: Session, statement: st.Select) -> Result:
     """Run a query. Rows stream: nothing is read before it is asked for."""
-    if session.setting("execution.runtime-mode") == "streaming":
-        raise not_supported(
-            "A streaming SELECT", statement.query.span, "SET 'execution.runtime-mode' = 'batch'; reads the table once."
-        )
-    return open_plan(session, plan_query(statement.query, SessionRelations(session)))
+    plan = plan_query(statement.query, SessionRelations(session))
+    return open_plan(session, plan, as_changes=session.setting("execution.runtime-mode") == "streaming")
 
 
-def open_plan(session: Session, plan: QueryPlan) -> Result:
-    """Start a planned query and give its result."""
+def open_plan(session: Session, plan: QueryPlan, *, as_changes: bool = False) -> Result:
+    """Start a planned query and give its result. ``as_changes``: each row is told as one that is new."""
     columns = tuple(Column(c.name, c.type, c.nullable) for c in plan.columns)
+    sql = plan.sql
+    if as_changes:
+        columns = (Column("op", STRING, False), *columns)
+        sql = f"SELECT '+I', * FROM ({sql})"
     types = [c.type for c in columns]
     cursor = session.duck.cursor()
     try:
         set_variables(cursor, plan.variables)
-        cursor.execute(presentable(plan.sql, types))
+        cursor.execute(presentable(sql, types))
     except duckdb.Error as error:
         from bergsql.engine.execute.failures import query_failed
 
@@ -59,6 +61,7 @@ def open_plan(session: Session, plan: QueryPlan) -> Result:
         converted(guarded(fetch_chunks(cursor)), types),
         close=lambda: session.duck.done(cursor),
         batches=lambda rows: guarded(fetch_batches(cursor, rows)),
+        changelog=as_changes,
     )
 
 

@@ -55,6 +55,10 @@ def severed_by_failure(sink: BinaryIO) -> Iterator[None]:
         raise
 
 
+class Ended(KeyboardInterrupt):
+    """Ctrl-C ended a result that has no end of its own; the layout has told so already."""
+
+
 NULL = "<NULL>"
 """What NULL is shown as in what people read, as Flink's client does."""
 
@@ -62,7 +66,12 @@ NULL = "<NULL>"
 def footer(rows: int, view: View | None) -> str:
     """How many rows there were, and with a ``view`` that wants it the time."""
     counted = "Empty set" if not rows else "1 row in set" if rows == 1 else f"{rows} rows in set"
-    return f"{counted} ({view.seconds():.2f} seconds)\n" if view and view.show_time else f"{counted}\n"
+    return timed(counted, view)
+
+
+def timed(text: str, view: View | None) -> str:
+    """A line, with the time that the statement took if a ``view`` wants it."""
+    return f"{text} ({view.seconds():.2f} seconds)\n" if view and view.show_time else f"{text}\n"
 
 
 def draw_script(result: Result, out: Out) -> None:

@@ -42,6 +42,11 @@ def draw(result: Result, out: Out, view: View) -> None:
     if result.kind is ResultKind.SCRIPT:
         draw_script(result, out)
         return
+    if result.changelog:
+        from bergsql.shell.render import changelog
+
+        changelog.draw(result, out, view)
+        return
     table = _Table(result, view)
     may_turn = view.terminal_width is not None and result.kind is ResultKind.ROWS
     chunks = filled_chunks(result)

@@ -104,3 +104,18 @@ def test_a_wrong_mode_is_refused_and_the_session_lives(berg: Berg) -> None:
 def test_a_pipe_gets_a_tableau(mode: str, berg: Berg) -> None:
     done = berg.run("--conf", f"sql-client.execution.result-mode={mode}", "-e", "SELECT 1 AS n")
     assert "| 1 |" in done.out
+
+
+def test_a_stream_is_drawn_while_it_runs(table: Terminal) -> None:
+    table.enter("SET 'execution.runtime-mode' = 'streaming';", SPARK)
+    table.type(ROWS, ENTER)
+    table.wait(lambda lines: any("Table program finished. 100 rows." in line for line in lines))
+    table.type("l")
+    assert " 99  name 99" in page(table, "Page: Last of 8")
+    table.type("q")
+    table.prompted(SPARK)
+    table.enter("SET 'sql-client.execution.result-mode' = 'changelog';", SPARK)
+    table.type(ROWS, ENTER)
+    table.wait(lambda lines: any(line.startswith(" +I  99  name 99") for line in lines))
+    table.type("q")
+    table.prompted(SPARK)

@@ -29,12 +29,20 @@ class Drawn:
         return self.names[:1] == ("op",)
 
     def settled(self) -> Drawn:
-        """The rows that a changelog of insertions leaves: what a batch draws."""
+        """The rows that a changelog leaves when its changes are made: what a batch draws."""
         if not self.is_changelog:
             return self
-        if any(row[0] != "+I" for row in self.rows):
-            raise AssertionError("a changelog with retractions")
-        return Drawn(self.names[1:], tuple(row[1:] for row in self.rows))
+        left: list[tuple[str, ...]] = []
+        for op, *row in self.rows:
+            if op in ("+I", "+U"):
+                left.append(tuple(row))
+            else:
+                left.remove(tuple(row))
+        return Drawn(self.names[1:], tuple(left))
+
+    @property
+    def only_inserts(self) -> bool:
+        return all(row[0] == "+I" for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
