@@ -76,7 +76,10 @@ def _changed(table: st.CreateTable, action: st.AlterAction) -> st.CreateTable:
 
 
 def _set_properties(table: st.CreateTable, action: st.SetProperties) -> st.CreateTable:
+    from bergsql.engine.connectors.registry import check_changed
+
     given, _ = options_of(action.options)
+    check_changed(table, action.options)
     kept = tuple(o for o in table.properties if o.key not in given)
     return replace(table, properties=(*kept, *action.options))
 

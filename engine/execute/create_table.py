@@ -18,7 +18,7 @@ from bergsql.engine.execute.table_definition import (
     IDENTIFIER_FIELDS,
     SORT_ORDER,
     Definition,
-    check_connector_columns,
+    check_connector_table,
     declared_schema,
     declared_spec,
     format_version_of,
@@ -74,7 +74,7 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
             span=span,
             hint="Name a connector in WITH ('connector'='…'), or CREATE TEMPORARY VIEW … AS SELECT … for a query.",
         )
-    check_connector_columns(statement)
+    check_connector_table(statement)
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
     name = table_name(session, statement.name.parts, span)
@@ -229,7 +229,7 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
     """A connector table is only its definition, kept for the session in ``default_catalog``."""
     from bergsql.catalog.definitions import DefinitionCatalog
 
-    check_connector_columns(statement)
+    check_connector_table(statement)
     if not isinstance(name.catalog, DefinitionCatalog):
         raise BergError(
             ErrorCode.INVALID,

@@ -185,6 +185,14 @@ def check_connector_columns(statement: st.CreateTable) -> None:
         _key_names(statement, statement.columns)
 
 
+def check_connector_table(statement: st.CreateTable) -> None:
+    """Refuse a table whose columns cannot be, or whose connector refuses its options or columns."""
+    check_connector_columns(statement)
+    from bergsql.engine.connectors.registry import check_options
+
+    check_options(statement)
+
+
 def check_not_enforced(key: st.PrimaryKey) -> None:
     """Refuse a key that is to be checked whenever rows are written."""
     if key.enforced:

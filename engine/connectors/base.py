@@ -1,0 +1,107 @@
+"""What a connector is: a name, options, and what it reads from or writes to. None of them knows SQL statements."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.engine.sql.types import DataType
+from bergsql.engine.streaming.changelog import StreamColumn
+from bergsql.engine.streaming.sources.base import Source
+
+if TYPE_CHECKING:
+    from bergsql.catalog.options import OptionSpec
+    from bergsql.engine.streaming.sinks.base import Sink
+
+
+class TableColumn(NamedTuple):
+    """A column that a connector gives: a stored one, or with ``metadata`` what it knows of a row by that key."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: str | None = None
+
+    @property
+    def streamed(self) -> StreamColumn:
+        return StreamColumn(self.name, self.type, self.nullable)
+
+
+class ConnectorTable(NamedTuple):
+    """A table of a connector, without what a statement adds: computed columns and watermarks.
+
+    name
+        Its full name, for people.
+    options
+        All but ``connector``, with ``${env:…}`` filled in.
+    partitioning
+        Names of the columns of PARTITIONED BY.
+    key
+        Positions of the primary key's columns.
+    """
+
+    name: str
+    columns: tuple[TableColumn, ...]
+    options: Mapping[str, str]
+    partitioning: tuple[str, ...] = ()
+    key: tuple[int, ...] = ()
+
+    @property
+    def stored(self) -> tuple[TableColumn, ...]:
+        """The columns that are no metadata."""
+        return tuple(c for c in self.columns if c.metadata is None)
+
+    @property
+    def streamed(self) -> tuple[StreamColumn, ...]:
+        return tuple(c.streamed for c in self.columns)
+
+
+class Whole(NamedTuple):
+    """All rows of a bounded source, for a query that reads once: SQL with its columns, c0 and on, in order.
+
+    ``variables`` are to be set before it runs, as :func:`bergsql.engine.duck.set_variables` does.
+    """
+
+    sql: str
+    variables: Mapping[str, object] = {}
+
+
+class LocalSource(Source):
+    """A source that can also be read at once, where it is bounded."""
+
+    @abstractmethod
+    def whole(self, prefix: str) -> Whole:
+        """All rows that are there now. Names of variables begin with ``prefix``."""
+
+
+def _anything(table: ConnectorTable) -> None:
+    """Any table will do."""
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A connector as data and functions.
+
+    options
+        What WITH may say, for the options that it says: they may tell of further ones.
+    source, sink
+        None where it cannot be read, or written.
+    metadata
+        What METADATA columns may be declared: types by key.
+    check
+        Refuses a table that cannot be, beyond single options; columns of wrong types too.
+    fixed
+        Options that a hint cannot change.
+    """
+
+    name: str
+    options: Callable[[Mapping[str, str]], Sequence[OptionSpec]]
+    source: Callable[[ConnectorTable], LocalSource] | None = None
+    sink: Callable[[ConnectorTable], Sink] | None = None
+    metadata: Mapping[str, DataType] = field(default_factory=dict)
+    check: Callable[[ConnectorTable], None] = _anything
+    fixed: tuple[str, ...] = ()
+    partitioned: bool = False
+    """Whether PARTITIONED BY means something to it."""

@@ -1,0 +1,54 @@
+"""``blackhole``: a sink that takes everything and keeps nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bergsql.engine.connectors.base import Connector
+from bergsql.engine.streaming.sinks.base import Sink, SinkContext, Writer
+
+if TYPE_CHECKING:
+    from bergsql.engine.connectors.base import ConnectorTable
+    from bergsql.engine.streaming.changelog import Batch, ChangelogMode
+    from bergsql.engine.streaming.sources.base import Json
+
+
+class BlackholeSink(Sink):
+    """Takes any change."""
+
+    def __init__(self, table: ConnectorTable) -> None:
+        self.name, self.columns, self.key = table.name, tuple(c.streamed for c in table.stored), table.key
+
+    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+        pass
+
+    def writer(self, context: SinkContext, restored: int) -> Writer:  # noqa: ARG002 - there is nothing to restore
+        return _Writer(context)
+
+    def explain(self) -> str:
+        return f"{self.name}: keeps nothing"
+
+
+class _Writer(Writer):
+    def __init__(self, context: SinkContext) -> None:
+        self._context = context
+
+    def write(self, batch: Batch) -> int:
+        if batch.rows is not None:
+            return batch.rows
+        # The rows are made, as for any sink: what is wrong with them comes out.
+        cursor = self._context.cursor
+        found = cursor.execute(f"SELECT count(*), max(hash(i)) FROM {batch.sql} AS i").fetchone()
+        return int(found[0]) if found else 0
+
+    def prepare(self, checkpoint: int) -> Json:  # noqa: ARG002 - it keeps nothing
+        return None
+
+    def commit(self, checkpoint: int, committable: Json) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+
+CONNECTOR = Connector("blackhole", lambda _: (), sink=BlackholeSink)
