@@ -30,3 +30,7 @@ class DefinitionCatalog(Catalog):
     def definitions_in(self, namespace: Namespace) -> list[TableIdent]:
         """The names of the definitions in a namespace."""
         return [ident for ident in self._definitions if ident.namespace == namespace]
+
+    def definitions(self) -> dict[TableIdent, object]:
+        """All of them, in the order in which they were made."""
+        return dict(self._definitions)

@@ -12,8 +12,8 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 class OptionSpec(NamedTuple):
     """One option. ``key`` may end in ``*``: any key with that beginning.
 
-    ``type`` is one of ``str``, ``int``, ``bool``, ``duration``, ``memory`` and ``enum`` (of ``values``); others are
-    checked by whoever declares them. Whether it is a secret is told by its key (see secrets.py).
+    ``type`` is one of ``str``, ``int``, ``number``, ``bool``, ``duration``, ``memory`` and ``enum`` (of ``values``);
+    others are checked by whoever declares them. Whether it is a secret is told by its key (see secrets.py).
     """
 
     key: str
@@ -23,7 +23,7 @@ class OptionSpec(NamedTuple):
     values: tuple[str, ...] = ()
     required: bool = False
     bounds: tuple[str, str] | None = None
-    """The least and the most that an ``int`` or a ``memory`` may be."""
+    """The least and the most that an ``int``, a ``number`` or a ``memory`` may be."""
 
     def matches(self, key: str) -> bool:
         """Whether this is the option that ``key`` names."""
@@ -57,6 +57,8 @@ def check_value(spec: OptionSpec, value: str, span: Span | None = None) -> str:
                 number = parse_int(value, spec.key)
                 _check_bounds(value, number, spec, parse_int)
                 return str(number)
+            case "number":
+                _check_bounds(value, parse_number(value, spec.key), spec, parse_number)
             case "bool":
                 return "true" if parse_bool(value, spec.key) else "false"
             case "duration":
@@ -70,7 +72,7 @@ def check_value(spec: OptionSpec, value: str, span: Span | None = None) -> str:
     return value
 
 
-def _check_bounds(value: str, amount: int, spec: OptionSpec, parse: Callable[[str], int]) -> None:
+def _check_bounds(value: str, amount: float, spec: OptionSpec, parse: Callable[[str], float]) -> None:
     if spec.bounds is not None:
         least, most = spec.bounds
         if not parse(least) <= amount <= parse(most):
@@ -103,6 +105,13 @@ def parse_int(value: str, key: str | None = None) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
         raise _wrong(value, key, "a whole number")
     return int(value)
+
+
+def parse_number(value: str, key: str | None = None) -> float:
+    """A number, with or without a fraction."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", value.strip()):
+        raise _wrong(value, key, "a number")
+    return float(value)
 
 
 def parse_bool(value: str, key: str | None = None) -> bool:

@@ -70,6 +70,8 @@ class Session:
         """What stops the streams that run here, from any thread."""
         self.tell: Callable[[str], None] = self._note
         """Says something to the person while a result is read; a front end puts its own in the place."""
+        self.text = ""
+        """The statement that runs, with its variables filled in."""
         self.notes: list[str] = []
         """What the person should know about the statement that runs, beside its result."""
         if config.flavour is not Flavour.FLINK:
@@ -94,6 +96,11 @@ class Session:
     @property
     def home(self) -> Path:
         return self._config.home
+
+    @property
+    def config(self) -> SessionConfig:
+        """What it started with."""
+        return self._config
 
     @property
     def current_database(self) -> str:
@@ -182,6 +189,17 @@ class Session:
     def catalog_options(self, name: str) -> Mapping[str, str] | None:
         """The options of a CREATE CATALOG, unmasked: not to be shown. None for other catalogs."""
         return self._options.get(name)
+
+    def made_catalogs(self) -> dict[str, Definition]:
+        """The catalogs that were made by CREATE CATALOG or were there from the start, unmasked: not to be shown."""
+        from bergsql.catalog.store import Definition
+
+        made = {name: Definition(options, self._comments.get(name)) for name, options in self._options.items()}
+        return {**self._definitions, **made}
+
+    def catalogs_in_use(self) -> list[Catalog]:
+        """The catalogs that were built, for what they hold for the session alone."""
+        return list(self._catalogs.values())
 
     def catalog_settings(self, name: str) -> tuple[str | None, dict[str, str]]:
         """The class and the options that the settings ``spark.sql.catalog.NAME…`` give a catalog, unmasked."""
@@ -302,6 +320,7 @@ class Session:
     def _run(self, text: str) -> Result:
         from bergsql.engine.sql.parser import parse
 
+        self.text = text
         result = self.run(parse(text, self.flavour))
         notes, self.notes = self.notes, []
         result.messages = (*notes, *result.messages)

@@ -44,6 +44,12 @@ _OF_A_TABLE = (
 """Flink's read options that have no key of a session."""
 _OF_STREAMS = "Of a SELECT that streams, as the read option; one that reads once does not need it."
 
+_FACTORS = {
+    "exponential-delay.backoff-multiplier": ("1", "1000000"),
+    "exponential-delay.jitter-factor": ("0", "1"),
+}
+"""Of restart strategies: what they may be."""
+
 SETTINGS: tuple[Setting, ...] = (
     _setting("sql.dialect", "enum", "flink", "The flavour of the statements that follow.", values=("flink", "spark")),
     _setting(
@@ -112,8 +118,69 @@ SETTINGS: tuple[Setting, ...] = (
         "table.dml-sync",
         "bool",
         "false",
-        "Whether an INSERT is waited for; a batch INSERT always is.",
+        "Whether an INSERT that is a job is waited for; a batch INSERT always is.",
         flavour="flink",
+    ),
+    _setting(
+        "pipeline.name",
+        "str",
+        None,
+        "What the jobs that follow are called; default: insert-into_ and the names of their tables.",
+        flavour="flink",
+    ),
+    _setting(
+        "execution.checkpointing.savepoint-dir",
+        "str",
+        None,
+        "Where STOP JOB … WITH SAVEPOINT puts savepoints; default: savepoints/ of the home directory.",
+        flavour="flink",
+        aliases=("state.savepoints.dir",),
+    ),
+    _setting(
+        "execution.state-recovery.path",
+        "str",
+        None,
+        "The savepoint from which the jobs that follow start.",
+        flavour="flink",
+        aliases=("execution.savepoint.path",),
+    ),
+    _setting(
+        "restart-strategy.type",
+        "enum",
+        "exponential-delay",
+        "When a job that failed begins again, from its last checkpoint; what is lastingly wrong ends it at once.",
+        flavour="flink",
+        aliases=("restart-strategy",),
+        values=(
+            *("none", "disable", "off", "fixed-delay", "fixeddelay", "failure-rate", "failurerate"),
+            *("exponential-delay", "exponentialdelay"),
+        ),
+    ),
+    *(
+        _setting(f"restart-strategy.{name}", type_, default, doc, flavour="flink", bounds=_FACTORS.get(name))
+        for name, type_, default, doc in (
+            ("fixed-delay.attempts", "int", "1", "How many restarts there are in all."),
+            ("fixed-delay.delay", "duration", "1 s", "The time before each restart."),
+            ("failure-rate.max-failures-per-interval", "int", "1", "The failures in an interval that are borne."),
+            ("failure-rate.failure-rate-interval", "duration", "1 min", "The interval in which failures are counted."),
+            ("failure-rate.delay", "duration", "1 s", "The time before each restart."),
+            ("exponential-delay.initial-backoff", "duration", "1 s", "The time before the first restart."),
+            ("exponential-delay.max-backoff", "duration", "1 min", "The most time before a restart."),
+            ("exponential-delay.backoff-multiplier", "number", "1.5", "How the time grows from restart to restart."),
+            (
+                "exponential-delay.reset-backoff-threshold",
+                "duration",
+                "1 h",
+                "The time without a failure behind which all begins with the initial backoff.",
+            ),
+            ("exponential-delay.jitter-factor", "number", "0.1", "By which part of it the time is off, by chance."),
+            (
+                "exponential-delay.attempts-before-reset-backoff",
+                "int",
+                "2147483647",
+                "How many restarts there are until the backoff is reset.",
+            ),
+        )
     ),
     _setting(
         "table.dynamic-table-options.enabled",

@@ -63,8 +63,8 @@ def _metadata_clause(column: st.ColumnDef) -> str:
     return f"METADATA{source}{' VIRTUAL' if column.virtual else ''}"
 
 
-def create_connector_text(found: Found, definition: st.CreateTable) -> str:
-    """The statement that would make the table again, secrets masked."""
+def create_connector_text(found: Found, definition: st.CreateTable, *, secrets: bool = False) -> str:
+    """The statement that would make the table again, secrets masked unless ``secrets``."""
     keys = definition.primary_key.columns if definition.primary_key else ()
     lines = []
     for c in definition.columns:
@@ -88,5 +88,14 @@ def create_connector_text(found: Found, definition: st.CreateTable) -> str:
     if definition.comment is not None:
         out += f"COMMENT {flink_text(definition.comment)}\n"
     if definition.partitioning:
-        out += f"PARTITIONED BY ({', '.join(flink_identifier(p.transform.column) for p in definition.partitioning)})\n"
-    return out + "WITH (\n" + option_text({o.key: o.value for o in definition.properties}, flink_text) + "\n)\n"
+        out += f"PARTITIONED BY ({', '.join(_term(p.transform) for p in definition.partitioning)})\n"
+    options = {o.key: o.value for o in definition.properties}
+    return out + "WITH (\n" + option_text(options, flink_text, secrets=secrets) + "\n)\n"
+
+
+def _term(transform: st.Transform) -> str:
+    """A member of PARTITIONED BY."""
+    column = ".".join(map(flink_identifier, transform.column.split(".")))
+    if transform.name == "identity":
+        return column
+    return f"{transform.name}({f'{transform.width}, ' if transform.width is not None else ''}{column})"

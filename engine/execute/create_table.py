@@ -89,7 +89,7 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
                 span=span,
                 hint="CREATE TEMPORARY TABLE IF NOT EXISTS … leaves it as it is.",
             )
-    session.temporaries[key] = _kept(session, statement, name, connector)
+    session.temporaries[key] = kept_definition(session, statement, name)
     return ok()
 
 
@@ -239,15 +239,13 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
         )
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
-    name.catalog.put_definition(name.ident, _kept(session, statement, name, connector))
+    name.catalog.put_definition(name.ident, kept_definition(session, statement, name))
     return ok(_FOR_THE_SESSION.format("with a connector"))
 
 
-def _kept(
-    session: Session, statement: st.CreateTable, name: TableName, connector: st.Option
-) -> st.CreateTable | Pointer:
+def kept_definition(session: Session, statement: st.CreateTable, name: TableName) -> st.CreateTable | Pointer:
     """What is kept of a connector table: its statement; of connector 'iceberg' where the table is."""
-    if connector.value != "iceberg":
+    if not any(o.key == "connector" and o.value == "iceberg" for o in statement.properties):
         return statement
     from bergsql.engine.pointers import connector_pointer
 

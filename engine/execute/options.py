@@ -19,9 +19,10 @@ def at_option(error: BergError, spans: Mapping[str, Span], span: Span) -> BergEr
     return error.at(next((s for key, s in spans.items() if f"'{key}'" in error.message), span))
 
 
-def option_text(options: Mapping[str, str], text: Callable[[str], str]) -> str:
+def option_text(options: Mapping[str, str], text: Callable[[str], str], *, secrets: bool = False) -> str:
     """Options as SHOW CREATE writes them, one a line, in their order by key, secrets masked.
 
     :param text: writes a string of the flavour.
+    :param secrets: they are not masked, as what is written is not shown.
     """
-    return ",\n".join(f"  {text(k)} = {text(mask_value(k, v))}" for k, v in sorted(options.items()))
+    return ",\n".join(f"  {text(k)} = {text(v if secrets else mask_value(k, v))}" for k, v in sorted(options.items()))

@@ -1,0 +1,188 @@
+"""Starting, stopping and waiting for the processes of jobs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.streaming.jobs.files import PRIVATE, read_json, write_json
+from bergsql.engine.streaming.jobs.registry import Job, job_at, spec_of
+from bergsql.engine.streaming.jobs.status import JobState, Status, told
+
+if TYPE_CHECKING:
+    from bergsql.engine.streaming.sources.base import Json
+
+CLAIMED: Final = 75
+"""The exit code of a process whose job another one runs (EX_TEMPFAIL of sysexits.h)."""
+_LOOK: Final = 0.02
+"""Seconds between two looks at what a process says of itself."""
+_MODULE: Final = "bergsql.engine.streaming.jobs.process"
+
+_children: list[subprocess.Popen[bytes]] = []
+"""The processes that were started from here, which are to be waited for when they end."""
+
+
+def start(job: Job, *, interrupted: Callable[[], bool] = lambda: False) -> Job:
+    """Run a job in a process of its own, and wait until it runs, or has ended well.
+
+    The process leads a session of its own, and has nothing of this one's terminal: it outlives this one.
+
+    :raises BergError: what kept it from running, as its process tells it.
+    :raises KeyboardInterrupt: when it was ``interrupted``; the process is told to end.
+    """
+    before = job.status
+    begun = _begin(job)
+    while True:
+        code = begun.poll()
+        now = job_at(job.directory)
+        if now.status.pid == begun.pid and now.status.state is not JobState.INITIALIZING:
+            if now.status.state is JobState.FAILED and now.status.error is not None:
+                begun.wait()
+                raise told(now.status.error)
+            return now
+        if code is not None:
+            raise _died(job, code)
+        if interrupted():
+            begun.send_signal(signal.SIGTERM)
+            begun.wait()
+            raise KeyboardInterrupt
+        if now.status.pid != begun.pid and now.status.pid != before.pid and now.state is JobState.RUNNING:
+            begun.wait()  # somebody else was first
+            raise is_claimed(now)
+        time.sleep(_LOOK)
+
+
+def _begin(job: Job) -> subprocess.Popen[bytes]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    try:
+        output = os.open(job.output, flags, PRIVATE)
+        try:
+            begun = subprocess.Popen(
+                [sys.executable, "-m", _MODULE, str(job.directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        finally:
+            os.close(output)
+    except OSError as error:
+        raise BergError(ErrorCode.IO, f"Cannot start the process of job {job.id}: {error.strerror}.") from error
+    _children[:] = [each for each in _children if each.poll() is None]
+    _children.append(begun)
+    return begun
+
+
+def is_claimed(job: Job) -> BergError:
+    """The error for a job that somebody wants to run while it runs."""
+    pid = job.status.pid
+    return BergError(
+        ErrorCode.CONFLICT,
+        f"Job {job.identity} is run by another process{f' ({pid})' if pid else ''}: two would write everything twice.",
+        hint=f"STOP JOB '{job.id}'; stops it.",
+    )
+
+
+def _died(job: Job, code: int) -> BergError:
+    """The error for a process that ended before it could say why."""
+    if code == CLAIMED:
+        return is_claimed(job_at(job.directory))
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return BergError(
+        ErrorCode.EXECUTION,
+        f"The process of job {job.id} ended {how} before it ran.",
+        hint=f"{job.output} has what it printed.",
+    )
+
+
+def resume(job: Job) -> Job:
+    """Go on with a job that does not run, from its last checkpoint.
+
+    :raises BergError: CONFLICT where it runs, INVALID where it is finished; what keeps it from running.
+    """
+    spec_of(job.directory)  # of a version that can be read
+    if not job.state.final:
+        raise is_claimed(job)
+    if job.state is JobState.FINISHED:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Job {job.id} is finished: there is nothing to go on with.",
+            hint="Start its statement anew.",
+        )
+    if job.state is JobState.FAILED and job.status.pid == 0 and job.status.error is not None:
+        raise told(job.status.error)
+    (job.directory / "stop.json").unlink(missing_ok=True)
+    return start(job)
+
+
+def needs_resume(job: Job) -> bool:
+    """Whether a job ran until something ended it that was not about the job: a kill, a crash, a shutdown."""
+    return job.state in (JobState.LOST, JobState.SUSPENDED)
+
+
+def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: Path | None = None) -> Job:
+    """Stop a job and wait until it has ended; its last checkpoint stays.
+
+    :param savepoint: make one first, in ``directory``.
+    :param drain: let all that waits for a watermark out before, as if its sources had ended.
+    :raises BergError: INVALID where it does not run; what kept it from a savepoint, and then it has ended, too.
+    """
+    if job.state.final:
+        if job.state is JobState.LOST and not savepoint and not drain:
+            _put_down(job)
+            return job_at(job.directory)
+        raise BergError(
+            ErrorCode.INVALID, f"Job {job.id} does not run: it is {job.state}.", hint=_resume_hint(job) or None
+        )
+    asked: dict[str, Json] = {"savepoint": str(directory) if savepoint else None, "drain": drain}
+    write_json(job.directory / "stop.json", {"pid": job.status.pid, **asked})
+    try:
+        os.kill(job.status.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # it ended just now
+    except OSError as error:
+        raise BergError(ErrorCode.IO, f"Cannot stop job {job.id}: {error.strerror}.") from error
+    ended = wait(job)
+    if ended.state in (JobState.FAILED, JobState.LOST):
+        if ended.status.error is not None:
+            raise told(ended.status.error)
+        raise BergError(ErrorCode.EXECUTION, f"Job {job.id} was lost while it stopped.", hint=_resume_hint(ended))
+    if savepoint and ended.status.savepoint is None:
+        raise BergError(ErrorCode.EXECUTION, f"Job {job.id} ended as {ended.state} before its savepoint was made.")
+    return ended
+
+
+def _put_down(job: Job) -> None:
+    """Say of a job that is lost that it is stopped."""
+    content = read_json(job.directory / "status.json")
+    status = Status.from_json(content) if content is not None else Status(JobState.LOST)
+    status.state, status.ended = JobState.CANCELED, round(time.time() * 1000)
+    write_json(job.directory / "status.json", status.to_json())
+
+
+def _resume_hint(job: Job) -> str:
+    return "" if job.state is JobState.FINISHED else f"bergsql jobs resume {job.id} goes on with it."
+
+
+def wait(job: Job, *, interrupted: Callable[[], bool] = lambda: False, look: float = _LOOK) -> Job:
+    """Wait until a job has ended.
+
+    :raises KeyboardInterrupt: when ``interrupted``; the job goes on.
+    """
+    while True:
+        now = job_at(job.directory)
+        if now.state.final:
+            for child in _children:
+                if child.pid == now.status.pid:
+                    child.wait()  # it has said its last word
+            return now
+        if interrupted():
+            raise KeyboardInterrupt
+        time.sleep(look)
