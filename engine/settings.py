@@ -320,6 +320,14 @@ SETTINGS: tuple[Setting, ...] = (
     _setting(
         "engine.threads", "int", None, "How many threads queries may use; default: one a core.", bounds=("1", "256")
     ),
+    _setting(
+        "engine.sink.schema-change",
+        "enum",
+        "follow",
+        "What a job does where columns that may be NULL, or have a default, are added to a table that it writes to: "
+        "follow, or fail. Other changes of its columns stop it.",
+        values=("follow", "fail"),
+    ),
 )
 
 CATALOG_PREFIX = "spark.sql.catalog."

@@ -61,28 +61,42 @@ def check_partitioned_by_key(schema: Schema, spec: PartitionSpec) -> None:
         )
 
 
-def _outside_of_key(schema: Schema, spec: PartitionSpec) -> str | None:
-    """A column that partitions are made of and that is not in the key, as a sentence begins with it."""
+def used_specs(metadata: TableMetadata, head: Snapshot | None, storage: Storage) -> set[int]:
+    """The ids of the specs that data files at ``head`` have."""
+    listed = () if head is None else read_manifest_list(storage, head, metadata)
+    return {m.spec_id for m in listed if m.content == ManifestContent.DATA and m.has_live_files}
+
+
+def _outside_of_key(schema: Schema, spec: PartitionSpec, *, whole: bool = False) -> str | None:
+    """A column that partitions are made of and that is not in the key, as a sentence begins with it.
+
+    ``whole``: one that is not in the schema.
+    """
     for field in spec.fields:
         if field.transform.kind is not TransformKind.VOID and field.source_id not in schema.identifier_field_ids:
             column = schema.name_of(field.source_id)
+            if column and whole:
+                continue
             return f"Column '{column}'" if column else f"The column of '{field.name}', which was dropped"
     return None
 
 
-def reaching_specs(metadata: TableMetadata, head: Snapshot | None, storage: Storage) -> tuple[PartitionSpec, ...]:
+def reaching_specs(
+    metadata: TableMetadata, head: Snapshot | None, storage: Storage, *, whole: bool = False
+) -> tuple[PartitionSpec, ...]:
     """The specs to write delete files in, so that they reach every data file at ``head`` and of the current spec.
 
-    :raises BergError: INVALID where a file of an older spec lies in a partition that keys do not tell.
+    ``whole``: the rows that go are known with all their columns, not by their keys alone.
+
+    :raises BergError: INVALID where a file of an older spec lies in a partition that is not known.
     """
-    listed = () if head is None else read_manifest_list(storage, head, metadata)
-    used = {m.spec_id for m in listed if m.content == ManifestContent.DATA and m.has_live_files}
+    used = used_specs(metadata, head, storage)
     specs = [s for s in metadata.specs if s.spec_id in used or s.spec_id == metadata.default_spec_id]
     everywhere = next((s for s in specs if s.is_unpartitioned), None)
     if everywhere is not None:
         return (everywhere,)
     for spec in specs:
-        missing = _outside_of_key(metadata.schema, spec)
+        missing = _outside_of_key(metadata.schema, spec, whole=whole)
         if missing is not None:
             raise BergError(
                 ErrorCode.INVALID,
@@ -102,12 +116,16 @@ def write_equality_deletes(
     metadata: TableMetadata,
     storage: Storage,
     settings: WriteProperties,
+    *,
+    others: Sequence[NestedField] = (),
 ) -> list[DataFile]:
     """Write delete files of keys, in each of ``specs`` anew. ``sql`` gives the key's columns, in DuckDB's types.
 
+    Behind them it gives the columns ``others``, which tell the partitions that the rows were in.
+
     What ``staging`` has in the making is thrown away; ``settings`` are those of delete files.
     """
-    schema = Schema(metadata.schema.schema_id, tuple(key))
+    schema = Schema(metadata.schema.schema_id, (*key, *others))
     of_keys = replace(with_schema(metadata, schema), sort_orders=(UNSORTED,), default_sort_order_id=UNSORTED.order_id)
     ids = tuple(f.field_id for f in key)
     made: list[DataFile] = []

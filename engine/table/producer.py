@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.table.datafile import DataFile, ManifestFile
 
@@ -59,6 +59,16 @@ class Selection(ABC):
         """
 
 
+class CommitIdentity(NamedTuple):
+    """Names of a commit that are chosen before it, so that another process can find out about it, or take it up again.
+
+    ``commit_id`` is in the names of the manifests and of the manifest list.
+    """
+
+    snapshot_id: int
+    commit_id: str
+
+
 @dataclass(frozen=True)
 class Producer(ABC):
     """A change. ``properties`` go into the snapshot's summary."""
@@ -67,7 +77,9 @@ class Producer(ABC):
     """Data files that are added."""
     properties: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     updates: Sequence[TableUpdate] = field(default=(), kw_only=True)
-    """Changes of the schema that the commit makes too, for files that are written with it."""
+    """Changes of metadata that the commit makes too, such as of the schema that the files are written with."""
+    identity: CommitIdentity | None = field(default=None, kw_only=True)
+    """None: the snapshot gets an id of its own."""
 
     @property
     @abstractmethod

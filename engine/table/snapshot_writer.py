@@ -17,6 +17,7 @@ from bergsql.engine.table.manifest_changes import ManifestWriter, at_sequence_nu
 from bergsql.engine.table.manifest_lists import read_manifest_list, remember_manifest_list
 from bergsql.engine.table.manifest_sifting import take_away
 from bergsql.engine.table.manifest_writing import as_listed, encode_manifest_list
+from bergsql.engine.table.producer import CommitIdentity
 from bergsql.engine.table.properties import CommitProperties, data_location
 from bergsql.engine.table.summary import Tally
 
@@ -26,15 +27,21 @@ if TYPE_CHECKING:
     from bergsql.engine.table.producer import Producer
 
 
+def new_snapshot_id() -> int:
+    """An id that no other snapshot has."""
+    return int.from_bytes(urandom(8)) >> 1 or 1
+
+
 class SnapshotWriter:
     """One commit in the making. The snapshot's id, and the manifests of added files, are the same in all attempts."""
 
     def __init__(self, storage: Storage, producer: Producer, properties: CommitProperties) -> None:
-        self.snapshot_id = int.from_bytes(urandom(8)) >> 1 or 1
+        identity = producer.identity or CommitIdentity(new_snapshot_id(), str(uuid4()))
+        self.snapshot_id = identity.snapshot_id
         self._storage = storage
         self._producer = producer
         self._properties = properties
-        self._commit_id = str(uuid4())
+        self._commit_id = identity.commit_id
         self._attempts = 0
         self._lists: list[str] = []
         self._listed: set[str] = set()

@@ -27,11 +27,11 @@ DELETES = "-deletes"
 class Staging:
     """The files of one statement, in a table's data directory."""
 
-    def __init__(self, storage: Storage, settings: WriteProperties) -> None:
+    def __init__(self, storage: Storage, settings: WriteProperties, write_id: str | None = None) -> None:
         self._storage = storage
         self._settings = settings
         self._location = location = settings.location
-        self._write_id = str(uuid4())
+        self._write_id = write_id or str(uuid4())
         self.directory = f"{location}/staging-{self._write_id}"
         """For files in the making."""
         self._made = _missing_parents(storage, location)
@@ -80,9 +80,7 @@ class Staging:
 
         Its name ends with ``ending``: a point and its format, say.
         """
-        self._count += 1
-        name = f"00000-0-{self._write_id}-{self._count:05d}{ending}"
-        path = data_file_location(self._settings, partition_path, name)
+        path = self._new_place(partition_path, ending)
         parent = path.rpartition("/")[0]
         if parent not in self._parents:
             self._storage.mkdir(parent)
@@ -90,6 +88,12 @@ class Staging:
         self._placed.append(path)  # before it is true: an interruption between the two must not leave the file
         self._storage.rename(staged, path)
         return path
+
+    def _new_place(self, partition_path: str, ending: str) -> str:
+        """A location that no other file has."""
+        self._count += 1
+        name = f"00000-0-{self._write_id}-{self._count:05d}{ending}"
+        return data_file_location(self._settings, partition_path, name)
 
     def finish(self) -> None:
         """Remove what was in the making. The placed files are not durable yet: a commit makes them so."""
