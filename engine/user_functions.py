@@ -62,7 +62,6 @@ def python_function(session: Session, statement: CreateFunction, name: str) -> P
     except BergError as error:
         error.message = f"The Python function {place}: {error.message}"
         raise error.at(span) from None
-    require_numpy(span)
     sql_name = f"berg_function_{session.next_function_number()}"
     members = "".join(f"{identifier(f'a{i}')} {duckdb_name(t)}, " for i, t in enumerate(signature.parameters))
     struct = f"STRUCT({members}given INTEGER)"
@@ -102,21 +101,6 @@ def _imported(place: str, span: Span | None) -> Callable[..., Any]:
         raise BergError(ErrorCode.INVALID, f"'{place}' is no function.", span=span)
     function: Callable[..., Any] = found
     return function
-
-
-def require_numpy(span: Span | None) -> None:
-    """Refuse functions in Python where DuckDB could not call them."""
-    from importlib import import_module
-
-    try:
-        import_module("numpy")
-    except ImportError:
-        raise BergError(
-            ErrorCode.INVALID,
-            "DuckDB needs NumPy to call functions in Python, and it is not installed.",
-            span=span,
-            hint="pip install 'bergsql[python]' brings it.",
-        ) from None
 
 
 def row_wise(name: str, function: Callable[..., Any], signature: Signature) -> Callable[[Any], Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, time
@@ -16,7 +15,7 @@ import pytest
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.python_types import arrow_type, signature_of
 from bergsql.engine.sql.type_names import flink_name
-from bergsql.engine.user_functions import require_numpy, row_wise
+from bergsql.engine.user_functions import row_wise
 from tests.support.berg import Berg
 
 MODULE = '''
@@ -164,15 +163,6 @@ def test_parameters_with_defaults_may_be_left_out(berg: Berg) -> None:
     done = berg.run("--format", "csv", "-e", script)
     assert done.out.splitlines() == ["a,b,c", "20,6,7"], done.err
     assert "takes 1 to 3 arguments, not 0" in berg.run("-e", MAKE.format("scaled") + " SELECT scaled()").err
-
-
-def test_without_numpy_it_is_said_when_one_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB calls functions in Python only where NumPy is installed."""
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(BergError, match="needs NumPy") as raised:
-        require_numpy(None)
-    assert raised.value.hint is not None
-    assert "bergsql[python]" in raised.value.hint
 
 
 def test_a_safe_session_has_none(berg: Berg) -> None:

@@ -1,0 +1,114 @@
+"""lmdb as a store uses it: how its file is mapped into memory, and what its errors mean."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from bergsql.catalog.errors import BergError, ErrorCode
+
+DATA_FILE: Final = "data.mdb"
+_MAPS: Final = 4096
+"""The most maps of an environment: operators and their parts."""
+
+_SIZES: Final = tuple(1 << bits for bits in (40, 36, 32, 28))
+"""Bytes of address space to ask for, not of disk or memory: the file is as long as what is in it. The biggest that the
+process may have (``ulimit -v``) is taken, and doubled between transactions when half of it is used."""
+
+_REMAPPED: Final = 64 << 20
+"""From this size on, the map is let go of after each commit: pages of the file that were read count as the process's
+memory until then, though the system may take them at any time."""
+
+
+def open_environment(path: Path, durable: bool) -> Any:
+    """The lmdb environment in the directory ``path``, which is made if need be, for its owner's eyes only."""
+    import lmdb
+
+    fresh = not (path / DATA_FILE).exists()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for size in _SIZES:
+            try:
+                environment = lmdb.open(
+                    str(path),
+                    map_size=size,
+                    max_dbs=_MAPS,
+                    mode=0o600,
+                    sync=durable,
+                    metasync=durable,
+                    # Neighbours of a page that was read are seldom needed: keys are spread like hashes.
+                    readahead=False,
+                    # One process, one thread, which holds a lock of its own (state/store.py).
+                    lock=False,
+                )
+                break
+            except (MemoryError, lmdb.MemoryError, lmdb.Error) as error:
+                if size == _SIZES[-1] or not _no_memory(error):
+                    raise
+        if fresh and durable:
+            sync_directory(path)
+            sync_directory(path.parent)
+    except Exception as error:
+        if (known := told(error, path)) is not None:
+            raise known from error
+        raise
+    return environment
+
+
+def settle(environment: Any) -> None:
+    """Between two transactions: room for the next one, and memory given back."""
+    info = environment.info()
+    used, size = (info["last_pgno"] + 1) * int(environment.stat()["psize"]), int(info["map_size"])
+    if used >= _REMAPPED:
+        environment.set_mapsize(size * 2 if used > size // 2 else size)
+
+
+def told(error: BaseException, path: Path) -> BergError | None:
+    """What an error of lmdb or of the file system means to a person; None for what is none of theirs."""
+    import lmdb
+
+    if isinstance(error, BergError) or not isinstance(error, lmdb.Error | OSError | MemoryError):
+        return None
+    if isinstance(error, lmdb.CorruptedError | lmdb.InvalidError | lmdb.PageNotFoundError):
+        return BergError(
+            ErrorCode.CORRUPT,
+            f"The state in '{path}' is damaged.",
+            hint="Start the job from a savepoint, or anew without this state.",
+        )
+    if isinstance(error, lmdb.VersionMismatchError):
+        return BergError(ErrorCode.INVALID, f"The state in '{path}' was made by another version of lmdb.")
+    if isinstance(error, lmdb.MapFullError):
+        return BergError(
+            ErrorCode.IO,
+            f"The state in '{path}' does not fit into the address space that this process may have.",
+            hint="Raise the limit of virtual memory (ulimit -v), or bound the state by table.exec.state.ttl.",
+        )
+    if any(os.strerror(number) in str(error) for number in (errno.ENOSPC, errno.EDQUOT)):
+        return BergError(
+            ErrorCode.IO,
+            f"The disk is full: the state in '{path}' could not be written.",
+            hint="Make room and resume the job: it goes on from its last checkpoint.",
+        )
+    return BergError(ErrorCode.IO, f"The state in '{path}' could not be read or written: {_cause(error)}.")
+
+
+def sync_directory(path: Path) -> None:
+    """Let the names in a directory outlive a power failure."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cause(error: BaseException) -> str:
+    """The error without the place in lmdb's source: ``mdb_put: Input/output error``."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).rstrip(".") or type(error).__name__
+
+
+def _no_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or os.strerror(errno.ENOMEM) in str(error)

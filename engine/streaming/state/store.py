@@ -1,0 +1,304 @@
+"""What of a job outlives a crash: one lmdb environment, whose transactions are the job's checkpoints.
+
+lmdb, as a batch must cost what its keys cost: it is a B-tree in one file, and reads and changes a thousand of ten
+million keys in milliseconds (``benchmarks/streaming_state.py``). It copies pages on write and keeps the old ones until
+a commit has turned the root, so what a crash or a full disk leaves behind is the last commit, whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.streaming.state.mapping import DATA_FILE, open_environment, settle, sync_directory, told
+
+if TYPE_CHECKING:
+    from bergsql.engine.streaming.sources.base import Json
+
+LAYOUT: Final = 1
+"""The version of what is in a store; older ones down to :data:`OLDEST_LAYOUT` are read."""
+OLDEST_LAYOUT: Final = 1
+
+T = TypeVar("T")
+
+_META: Final = ".meta"
+"""The map of the runtime's own entries. A uid begins with a letter."""
+_LAYOUT_KEY: Final = "layout"
+_LOCK_FILE: Final = "lock"
+
+
+class Store:
+    """The state of one job. What is written belongs to one transaction, until :meth:`commit` or :meth:`abort`.
+
+    For one thread. No two processes have a store open at a time.
+    """
+
+    def __init__(self, path: Path, *, durable: bool) -> None:
+        self.path = path
+        self._lock = _locked(path)
+        self._maps: dict[str, Any] = {}
+        self._new: set[str] = set()  # maps whose handles came with the open transaction
+        self._cursors: dict[str, Any] = {}
+        self._transaction: Any = None
+        self._environment: Any = None
+        try:
+            self._environment = open_environment(path, durable)
+            self._check_layout()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, path: Path, *, durable: bool = True) -> Store:
+        """Open the store in the directory ``path``, which is made if it is not there.
+
+        :param durable: whether a commit waits until the disk has it: not so for a SELECT, which nobody resumes.
+        :raises BergError: CONFLICT where another process has it open, CORRUPT for what is no store or a damaged one,
+            INVALID for one of another version.
+        """
+        return cls(path, durable=durable)
+
+    def scope(self, uid: str) -> Scope:
+        """The state of the operator ``uid``."""
+        return Scope(self, uid)
+
+    def scopes(self) -> list[str]:
+        """The names of all maps with state; parts are called ``uid/name``."""
+        with self._begun().cursor() as cursor:
+            names = [bytes(name).decode() for name in cursor.iternext(values=False)]
+        return [name for name in names if name != _META]
+
+    def drop(self, uid: str) -> None:
+        """Forget the state of ``uid`` and of its parts."""
+        for name in self.scopes():
+            if name == uid or name.startswith(f"{uid}/"):
+                self.clear(name)
+
+    def clear(self, name: str) -> None:
+        """Forget all entries of one map."""
+        if (cursor := self._cursors.pop(name, None)) is not None:
+            cursor.close()
+        self.run(lambda: self._begun().drop(self._map(name), delete=False))
+
+    def get_meta(self, key: str) -> Json:
+        """What was put under ``key``; None for nothing."""
+        value = self.run(lambda: self._begun().get(key.encode(), db=self._map(_META)))
+        return None if value is None else json.loads(value)
+
+    def put_meta(self, key: str, value: Json) -> None:
+        """Keep a value, in the open transaction."""
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        self.run(lambda: self._begun().put(key.encode(), text, db=self._map(_META)))
+
+    def commit(self) -> None:
+        """End the transaction: what was written lasts, all of it.
+
+        :raises BergError: IO, where the disk is full or fails; then nothing of the transaction is there.
+        """
+        self._close_cursors()
+        transaction, self._transaction = self._transaction, None
+        if transaction is None:
+            return
+        try:
+            self.run(transaction.commit)
+        except BaseException:
+            self._forget_new()
+            raise
+        self._new.clear()
+        settle(self._environment)
+
+    def abort(self) -> None:
+        """Undo what was written since the last commit."""
+        self._close_cursors()
+        transaction, self._transaction = self._transaction, None
+        if transaction is not None:
+            transaction.abort()
+        self._forget_new()
+
+    def close(self) -> None:
+        """Undo what is not committed, and let go of the files. Safe to call again."""
+        if self._environment is not None:
+            self.abort()
+            self._maps.clear()
+            self._environment.close()
+            self._environment = None
+        self._lock.release()
+
+    def copy_to(self, path: Path) -> None:
+        """Write what is committed into the directory ``path``, compacted: a store of its own. What is not is left out.
+
+        :raises BergError: IO; then ``path`` may hold a part.
+        """
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._environment.copy(str(path), compact=True)
+            data = path / DATA_FILE
+            data.chmod(0o600)
+            with data.open("rb") as file:
+                os.fsync(file.fileno())
+            sync_directory(path)
+        except Exception as error:
+            if (known := told(error, path)) is not None:
+                raise known from error
+            raise
+
+    def size(self) -> int:
+        """Bytes on disk that are in use: the file may be longer by pages that are free again."""
+        stats = [self._begun().stat(self._map(name)) for name in [_META, *self.scopes()]]
+        return sum(s["psize"] * (s["branch_pages"] + s["leaf_pages"] + s["overflow_pages"]) for s in stats)
+
+    def run(self, call: Callable[[], T]) -> T:
+        """What ``call`` gives, with lmdb's errors told to a person."""
+        try:
+            return call()
+        except Exception as error:
+            if (known := told(error, self.path)) is not None:
+                raise known from error
+            raise
+
+    def cursor(self, name: str, *, own: bool = False) -> Any:
+        """lmdb's cursor of the map ``name``: the one that is kept in the transaction, or one that the caller closes."""
+        if own:
+            return self._begun().cursor(self._map(name))
+        found = self._cursors.get(name)
+        if found is None:
+            found = self._cursors[name] = self._begun().cursor(self._map(name))
+        return found
+
+    def entries(self, name: str) -> int:
+        """How many entries a map has."""
+        return int(self._begun().stat(self._map(name))["entries"])
+
+    def _check_layout(self) -> None:
+        layout = self.get_meta(_LAYOUT_KEY)
+        if layout is None:
+            self.put_meta(_LAYOUT_KEY, LAYOUT)
+            self.commit()
+        elif not isinstance(layout, int) or not OLDEST_LAYOUT <= layout <= LAYOUT:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"The state in '{self.path}' was made by another version of bergsql: layout {layout}, not {LAYOUT}.",
+                hint="Go on with the version that made it, or start the job anew without this state.",
+            )
+
+    def _begun(self) -> Any:
+        if self._transaction is None:
+            self._transaction = self.run(lambda: self._environment.begin(write=True))
+        return self._transaction
+
+    def _map(self, name: str) -> Any:
+        found = self._maps.get(name)
+        if found is None:
+            found = self._maps[name] = self._environment.open_db(name.encode(), txn=self._begun())
+            self._new.add(name)
+        return found
+
+    def _close_cursors(self) -> None:
+        for cursor in self._cursors.values():
+            cursor.close()
+        self._cursors.clear()
+
+    def _forget_new(self) -> None:
+        # The handle of a map goes with the transaction that opened it, even of one that was there before.
+        for name in self._new:
+            self._maps.pop(name, None)
+        self._new.clear()
+
+
+class Scope:
+    """One map of a store: :class:`~bergsql.engine.streaming.state.base.StateScope`.
+
+    Keys are sorted before they are looked up or set: neighbours are on the same page, which makes a big batch twice as
+    fast as in the order of its rows.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        if not keys:
+            return []
+        cursor = self._store.cursor(self._name)
+        found: dict[bytes, bytes] = dict(self._store.run(lambda: cursor.getmulti(sorted(keys))))
+        return list(map(found.get, keys))
+
+    def put_many(self, items: Sequence[tuple[bytes, bytes]]) -> None:
+        if not items:
+            return
+        cursor = self._store.cursor(self._name)
+        # Stable: of two values for a key, the later one stays.
+        self._store.run(lambda: cursor.putmulti(sorted(items, key=itemgetter(0))))
+
+    def delete_many(self, keys: Sequence[bytes]) -> None:
+        cursor = self._store.cursor(self._name)
+
+        def delete() -> None:
+            for key in sorted(keys):
+                if cursor.set_key(key):
+                    cursor.delete()
+
+        self._store.run(delete)
+
+    def scan(self, prefix: bytes = b"", start: bytes = b"", stop: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        first = max(prefix, start)
+        behind = _behind(prefix)
+        if stop is None or (behind is not None and behind < stop):
+            stop = behind
+        cursor = self._store.cursor(self._name, own=True)
+        try:
+            if not (cursor.set_range(first) if first else cursor.first()):
+                return
+            for key, value in cursor.iternext():
+                if stop is not None and key >= stop:
+                    return
+                yield key, value
+        finally:
+            cursor.close()
+
+    def last(self, prefix: bytes = b"") -> tuple[bytes, bytes] | None:
+        behind = _behind(prefix)
+        cursor = self._store.cursor(self._name)
+        there = cursor.prev() if behind is not None and cursor.set_range(behind) else cursor.last()
+        if not there:
+            return None
+        key, value = cursor.item()
+        return (key, value) if key.startswith(prefix) else None
+
+    def part(self, name: str) -> Scope:
+        return Scope(self._store, f"{self._name}/{name}")
+
+    def count(self) -> int:
+        return self._store.entries(self._name)
+
+
+def _behind(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with ``prefix``; None where there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def _locked(path: Path) -> Any:
+    """A lock on the store, which the system lets go of when the process ends, however it does."""
+    from filelock import FileLock, Timeout
+
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = FileLock(path / _LOCK_FILE, timeout=0, mode=0o600)
+        lock.acquire()
+    except Timeout as error:
+        raise BergError(
+            ErrorCode.CONFLICT,
+            f"The state in '{path}' is in use by another process.",
+            hint="SHOW JOBS lists the jobs that run.",
+        ) from error
+    except OSError as error:
+        raise BergError(
+            ErrorCode.IO, f"The state in '{path}' could not be opened: {error.strerror or error}."
+        ) from error
+    return lock
