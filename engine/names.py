@@ -123,8 +123,16 @@ def load(
                 hint="A view is only read: name the table that it reads.",
             )
         from bergsql.engine.connector_names import unread
+        from bergsql.engine.connectors.registry import connector_names
 
         connector = connector_of(found.definition)
+        if connector in connector_names():
+            raise BergError(
+                ErrorCode.INVALID,
+                f"{found} is a table of connector '{connector}', not an Iceberg table.",
+                span=name.span,
+                hint="SELECT reads it and INSERT writes to it, as its connector can.",
+            )
         raise unread(f"A table with connector '{connector}'", connector, name.span)
     table = named_table(session, name)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
@@ -10,11 +10,13 @@ from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
+    from bergsql.engine.connectors.base import LocalSource
     from bergsql.engine.definitions import Found, Key, View, ViewStandpoint
     from bergsql.engine.names import TableName
     from bergsql.engine.plan.relations import IcebergRelation, Relation, ViewRelation
     from bergsql.engine.session import Session
     from bergsql.engine.sql.functions.model import Special
+    from bergsql.engine.sql.statements import Option
 
 
 class SessionRelations:
@@ -70,7 +72,13 @@ class SessionRelations:
             if isinstance(found.definition, View):
                 return self._view(found, found.definition, span)
             definition = found.definition
-            return ConnectorRelation(found.parts, connector_of(definition), definition.columns)
+
+            def source(hints: Sequence[Option], span: Span | None) -> LocalSource:
+                from bergsql.engine.connectors.registry import source_of
+
+                return source_of(definition, found.parts, hints, span)
+
+            return ConnectorRelation(found.parts, connector_of(definition), definition.columns, definition, source)
         pointer = pointer_named(self._session, parts, span, reading=self._reading)
         if pointer is not None:
             target = pointer.target

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.relations import ReadAtOnce
 from bergsql.engine.sql.types import DataType
 from bergsql.engine.streaming.changelog import StreamColumn
+from bergsql.engine.streaming.sinks.base import Sink
 from bergsql.engine.streaming.sources.base import Source
 
 if TYPE_CHECKING:
     from bergsql.catalog.options import OptionSpec
-    from bergsql.engine.streaming.sinks.base import Sink
 
 
 class TableColumn(NamedTuple):
@@ -58,22 +60,29 @@ class ConnectorTable(NamedTuple):
         return tuple(c.streamed for c in self.columns)
 
 
-class Whole(NamedTuple):
-    """All rows of a bounded source, for a query that reads once: SQL with its columns, c0 and on, in order.
-
-    ``variables`` are to be set before it runs, as :func:`bergsql.engine.duck.set_variables` does.
-    """
-
-    sql: str
-    variables: Mapping[str, object] = {}
-
-
 class LocalSource(Source):
     """A source that can also be read at once, where it is bounded."""
 
     @abstractmethod
-    def whole(self, prefix: str) -> Whole:
+    def whole(self, prefix: str) -> ReadAtOnce:
         """All rows that are there now. Names of variables begin with ``prefix``."""
+
+
+class LocalSink(Sink):
+    """A sink that a batch writes to as well: all of it in one checkpoint."""
+
+    def overwriting(self, static: Mapping[str, str | None]) -> LocalSink:  # noqa: ARG002 - most cannot
+        """The same sink, that puts what is written into the place of what is there.
+
+        ``static``: texts of the values that PARTITION (…) gives, by column.
+
+        :raises BergError: INVALID where it cannot.
+        """
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{self.name} cannot be overwritten: its connector only takes rows.",
+            hint="INSERT INTO adds rows.",
+        )
 
 
 def _anything(table: ConnectorTable) -> None:
@@ -99,7 +108,7 @@ class Connector:
     name: str
     options: Callable[[Mapping[str, str]], Sequence[OptionSpec]]
     source: Callable[[ConnectorTable], LocalSource] | None = None
-    sink: Callable[[ConnectorTable], Sink] | None = None
+    sink: Callable[[ConnectorTable], LocalSink] | None = None
     metadata: Mapping[str, DataType] = field(default_factory=dict)
     check: Callable[[ConnectorTable], None] = _anything
     fixed: tuple[str, ...] = ()

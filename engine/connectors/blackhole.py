@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bergsql.engine.connectors.base import Connector
-from bergsql.engine.streaming.sinks.base import Sink, SinkContext, Writer
+from bergsql.engine.connectors.base import Connector, LocalSink
+from bergsql.engine.streaming.sinks.base import SinkContext, Writer
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import ConnectorTable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json
 
 
-class BlackholeSink(Sink):
+class BlackholeSink(LocalSink):
     """Takes any change."""
 
     def __init__(self, table: ConnectorTable) -> None:

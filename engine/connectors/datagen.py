@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.options import OptionSpec
-from bergsql.engine.connectors.base import Connector, LocalSource, Whole
+from bergsql.engine.connectors.base import Connector, LocalSource
 from bergsql.engine.connectors.datagen_values import FIELD_OPTIONS, Field, field_of
+from bergsql.engine.plan.relations import ReadAtOnce
 from bergsql.engine.streaming.changelog import Batch
 from bergsql.engine.streaming.sources.base import Reader
 
@@ -78,8 +79,8 @@ class DatagenSource(LocalSource):
             items.append("0::TINYINT AS op")
         return f"(SELECT {', '.join(items)} FROM range({first}, {stop}) AS r(n))"
 
-    def whole(self, prefix: str) -> Whole:  # noqa: ARG002 - it has no variables
-        return Whole(self.rows(0, self._rows or 0, _seed(), op=False))
+    def whole(self, prefix: str) -> ReadAtOnce:  # noqa: ARG002 - it has no variables
+        return ReadAtOnce(self.rows(0, self._rows or 0, _seed(), op=False), {})
 
 
 def _seed() -> int:

@@ -10,10 +10,10 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from bergsql.catalog.options import OptionSpec
-from bergsql.engine.connectors.base import Connector
+from bergsql.engine.connectors.base import Connector, LocalSink
 from bergsql.engine.connectors.row_text import row_text
 from bergsql.engine.duck import fetch_chunks
-from bergsql.engine.streaming.sinks.base import Sink, SinkContext, Writer
+from bergsql.engine.streaming.sinks.base import SinkContext, Writer
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import ConnectorTable
@@ -27,7 +27,7 @@ OPTIONS = (
 )
 
 
-class PrintSink(Sink):
+class PrintSink(LocalSink):
     """Takes any change."""
 
     def __init__(self, table: ConnectorTable) -> None:

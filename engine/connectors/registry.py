@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.options import check_value, resolve_env
 from bergsql.engine.connector_names import unread
-from bergsql.engine.connectors.base import Connector, ConnectorTable, LocalSource, TableColumn
+from bergsql.engine.connectors.base import Connector, ConnectorTable, LocalSink, LocalSource, TableColumn
 from bergsql.engine.sql.type_names import flink_name
 
 if TYPE_CHECKING:
     from bergsql.catalog.options import OptionSpec
     from bergsql.engine.sql.statements import ColumnDef, CreateTable, Option
-    from bergsql.engine.streaming.sinks.base import Sink
 
 _MODULES: Final[Mapping[str, str]] = {
     "blackhole": "blackhole",
@@ -93,7 +92,7 @@ def source_of(
 
 def sink_of(
     definition: CreateTable, parts: Sequence[str], hints: Sequence[Option] = (), span: Span | None = None
-) -> Sink:
+) -> LocalSink:
     """What is written of a connector table: its columns are the stored ones. As :func:`source_of`."""
     connector = _used(definition, parts, span, "Writing")
     if connector.sink is None:
@@ -166,7 +165,8 @@ def _checked(
         table = _table(connector, definition, parts, given)
         connector.check(table)
     except BergError as error:
-        raise error.at(_connector_span(definition)) from None
+        named = (o.span for o in own if f"'{o.key}'" in error.message)
+        raise error.at(next(named, _connector_span(definition))) from None
     return table
 
 

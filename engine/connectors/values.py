@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.options import OptionSpec
-from bergsql.engine.connectors.base import Connector, LocalSource, Whole
+from bergsql.engine.connectors.base import Connector, LocalSource
 from bergsql.engine.connectors.formats.wire import JSON_WIRE
+from bergsql.engine.plan.relations import ReadAtOnce
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.streaming.changelog import Batch, ChangelogMode, RowKind
 from bergsql.engine.streaming.sources.base import Reader
@@ -82,7 +83,7 @@ class ValuesSource(LocalSource):
         assert isinstance(done, int)
         return _Reader(self, done, self._size, len(self._changes))
 
-    def whole(self, prefix: str) -> Whole:  # noqa: ARG002 - it has no variables
+    def whole(self, prefix: str) -> ReadAtOnce:  # noqa: ARG002 - it has no variables
         if self.mode is not ChangelogMode.INSERT_ONLY:
             raise BergError(
                 ErrorCode.INVALID,
@@ -90,7 +91,7 @@ class ValuesSource(LocalSource):
                 hint="SET 'execution.runtime-mode' = 'streaming'; reads it as the stream that it is.",
             )
         columns = ", ".join(f"c{i}" for i in range(len(self.columns)))
-        return Whole(f"(SELECT {columns} FROM {self.rows(0, len(self._changes))})")
+        return ReadAtOnce(f"(SELECT {columns} FROM {self.rows(0, len(self._changes))})", {})
 
 
 class _Reader(Reader):

@@ -32,6 +32,7 @@ from bergsql.engine.table.writer import Written, write_rows
 if TYPE_CHECKING:
     from bergsql.catalog.base import LoadedTable
     from bergsql.catalog.metadata.schema import Schema
+    from bergsql.engine.connectors.base import LocalSink
     from bergsql.engine.session import Session
     from bergsql.engine.table.upsert import Upserted
 
@@ -45,6 +46,8 @@ class Prepared(NamedTuple):
     hints: InsertHints
     upsert: UpsertKey | None
     """What the rows take the place of, if they do not only come."""
+    sink: LocalSink | None = None
+    """Of a connector table: what is written to."""
 
 
 def insert(session: Session, statement: st.Insert) -> Result:
@@ -60,6 +63,14 @@ def insert(session: Session, statement: st.Insert) -> Result:
 
 def prepare(session: Session, statement: st.Insert) -> Prepared:
     """Check and plan an INSERT; nothing is made or written yet."""
+    from bergsql.engine.execute.connector_insert import connector_target, overwriting, sink_target
+
+    found = connector_target(session, statement)
+    if found is not None:
+        target, sink = sink_target(session, statement, found)
+        assigned = assign_query(session, statement, target.table, target.name)
+        sink = overwriting(sink, assigned, statement) if statement.overwrite else sink
+        return Prepared(statement, target, assigned, InsertHints({}), None, sink)
     target, hints, upsert = _target(session, statement)
     assigned = assign_query(session, statement, target.table, target.name)
     return Prepared(statement, target, assigned, hints, upsert)
@@ -67,7 +78,12 @@ def prepare(session: Session, statement: st.Insert) -> Prepared:
 
 def run_prepared(session: Session, prepared: Prepared) -> list[str]:
     """Write and commit; what was done, in one line."""
-    statement, target, assigned, hints, upsert = prepared
+    statement, target, assigned, hints, upsert, sink = prepared
+    if sink is not None:
+        from bergsql.engine.execute.connector_insert import write_to_sink
+
+        with _told(session, assigned):
+            return [write_to_sink(session, sink, assigned)]
     if is_declared(target.table):
         target = target._replace(table=_make_declared(session, statement))
         upsert = upsert and upsert_into(target, statement.target.span)
@@ -219,6 +235,9 @@ def planned_insert(session: Session, statement: st.Insert) -> tuple[QueryPlan, s
     """The plan of an INSERT's query; what it would do to which table; and lines that tell what it replaces."""
     prepared = prepare(session, statement)
     target, upsert = prepared.target, prepared.upsert
+    if prepared.sink is not None:
+        does = "Overwrite" if statement.overwrite else "Write to"
+        return prepared.assigned.plan, f"{does} {prepared.sink.explain()}", []
     overwrites = statement.overwrite or bool(prepared.hints.overwrites)
     does = "Overwrite" if overwrites else "Append" if upsert is None else "Upsert"
     by = "" if upsert is None else f" by key ({upsert})"

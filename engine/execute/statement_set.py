@@ -46,6 +46,8 @@ def _checked(session: Session, statement: st.StatementSet, number: int) -> Prepa
 def _as_now(member: Prepared) -> Prepared:
     """The INSERT with its table as the INSERTs before it have left that; what it reads was decided before."""
     target = member.target
+    if member.sink is not None:
+        return member
     catalog, ident = target.name.catalog, target.name.ident
     if is_declared(target.table) and not catalog.table_exists(ident):
         return member

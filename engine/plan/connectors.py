@@ -1,33 +1,91 @@
-"""The columns of a connector table, which are known though it cannot be read yet: a view or an EXPLAIN needs them."""
+"""Connector tables: their columns, which are known though a table cannot be read (a view or an EXPLAIN needs them), and
+the SQL that reads those that can."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.catalog.errors import BergError
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.context import Context, OutputColumn
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
-from bergsql.engine.sql.types import NULL, DataType
+from bergsql.engine.sql.types import NULL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bergsql.catalog.errors import Span
     from bergsql.engine.plan.context import Planner
     from bergsql.engine.plan.relations import ConnectorRelation
-    from bergsql.engine.sql.statements import ColumnDef
+    from bergsql.engine.sql.statements import ColumnDef, Option
+
+
+class Item(NamedTuple):
+    """A column of a connector table, and its value as SQL over the source ``s`` with the columns c0 and on."""
+
+    column: OutputColumn
+    sql: str
+    refusal: BergError | None = None
+    """Why a computed column cannot be computed."""
 
 
 def connector_columns(relation: ConnectorRelation, planner: Planner) -> list[OutputColumn]:
     """Its columns in order, computed ones with the type of their expressions."""
+    return [item.column for item in connector_items(relation, planner)]
+
+
+def connector_items(relation: ConnectorRelation, planner: Planner) -> list[Item]:
+    """Its columns in order; the source gives those that are not computed."""
+    given = [c for c in relation.columns if c.computed is None]
+    keys = relation.definition.primary_key if relation.definition is not None else None
+    in_key = keys.columns if keys is not None else ()
     scope = Scope(planner.flavour)
-    stored = [SourceColumn(c.name, "NULL", c.type, c.nullable) for c in relation.columns if c.computed is None]
-    scope.add(Source((relation.parts[-1],), stored))
-    return [OutputColumn(c.name, _type(c, scope, planner), c.nullable) for c in relation.columns]
+    stored = {
+        c.name: SourceColumn(c.name, f"s.c{i}", c.type, c.nullable and c.name not in in_key)
+        for i, c in enumerate(given)
+    }
+    scope.add(Source((relation.parts[-1],), list(stored.values())))
+    return [_item(c, stored.get(c.name), scope, planner) for c in relation.columns]
 
 
-def _type(column: ColumnDef, scope: Scope, planner: Planner) -> DataType:
+def _item(column: ColumnDef, stored: SourceColumn | None, scope: Scope, planner: Planner) -> Item:
     if column.computed is None:
-        return column.type
+        assert stored is not None
+        return Item(OutputColumn(column.name, column.type, column.nullable), stored.sql)
     try:
-        return bind(column.computed.ast, Context(planner, scope, "a computed column")).type
-    except BergError:
-        return NULL  # its definition was not checked when it was made; its use would be, were it read
+        bound = bind(column.computed.ast, Context(planner, scope, "a computed column"))
+    except BergError as error:
+        # Its definition was not checked when it was made; its use is.
+        message = f"The computed column '{column.name}' cannot be read: {error.message}"
+        refusal = BergError(error.code, message, hint=error.hint)
+        return Item(OutputColumn(column.name, NULL, column.nullable), "NULL", refusal)
+    return Item(OutputColumn(column.name, bound.type, column.nullable), bound.sql)
+
+
+def read_connector(
+    relation: ConnectorRelation, hints: Sequence[Option], planner: Planner, span: Span | None
+) -> tuple[str, list[OutputColumn]]:
+    """SQL of the rows of a connector table, and its columns. What is in the way of reading it is noted: the columns are
+    known all the same."""
+    items = connector_items(relation, planner)
+    columns = [item.column for item in items]
+    assert relation.source is not None
+    refusal = None
+    try:
+        source = relation.source(hints, span)
+        if not source.bounded:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"{'.'.join(relation.parts)} has no end: a batch cannot read it.",
+                span=span,
+                hint="SET 'execution.runtime-mode' = 'streaming'; reads it as it comes.",
+            )
+    except BergError as error:
+        refusal = error
+    refusal = refusal or next((item.refusal.at(span) for item in items if item.refusal is not None), None)
+    if refusal is not None:
+        planner.unreadable.append(refusal)
+        return f"(SELECT {', '.join('NULL' for _ in columns)})", columns  # which never runs
+    names = ", ".join(f"c{i}" for i, c in enumerate(c for c in relation.columns if c.computed is None))
+    sql = f"(SELECT {', '.join(i.sql for i in items)} FROM {planner.source_mark(source)} AS s({names}))"
+    return sql, columns

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bergsql.engine.plan.images import Image
     from bergsql.engine.plan.metadata_answers import Answered
-    from bergsql.engine.plan.relations import IcebergRelation, Relations
+    from bergsql.engine.plan.relations import IcebergRelation, ReadableSource, Relations
     from bergsql.engine.sql.parser.query import Place
     from bergsql.engine.sql.statements import TableHint
     from bergsql.engine.sql.types import DataType
@@ -122,6 +122,10 @@ class Planner:
         self._now: datetime | None = None
         self.unreadable: list[BergError] = []
         """Why the query cannot run, though its columns are known: it reads connector tables."""
+        self.sources: list[tuple[str, ReadableSource]] = []
+        """Connector tables that are read, each with the mark in whose place it is read."""
+        self.variables: dict[str, object] = {}
+        """What the SQL of connector tables needs set, when it is known."""
         self.whole: dict[str, int] = {}
         """SQL of relations that give all rows of a scan, each once, and nothing else: the scan's number."""
 
@@ -131,6 +135,7 @@ class Planner:
         inner.slots, inner._aliases, inner.unreadable = self.slots, self._aliases, self.unreadable
         inner.equal, inner._now, inner.reads = self.equal, self.now, self.reads
         inner.whole = self.whole
+        inner.sources, inner.variables = self.sources, self.variables
         return inner
 
     @property
@@ -167,6 +172,12 @@ class Planner:
         for hint, taken in self._hints.items():
             if not taken:
                 raise BergError(ErrorCode.OPTION, "No table reads this hint.", span=hint.span)
+
+    def source_mark(self, source: ReadableSource) -> str:
+        """What stands for a connector table in SQL until it is ready to run."""
+        mark = f"\x01{len(self.sources)}\x01"
+        self.sources.append((mark, source))
+        return mark
 
     def note_read(self, bound: Bound) -> None:
         """Remember that the query reads the column of a scan that ``bound`` is."""

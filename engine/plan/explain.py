@@ -20,6 +20,7 @@ def explain_lines(plan: QueryPlan) -> list[str]:
     lines = ["Query", f"  columns: {', '.join(c.name for c in plan.columns)}"]
     for scan in plan.scans:
         lines += _scan_lines(scan)
+    lines += [f"  Read {source}" for source in plan.sources]
     return lines
 
 

@@ -152,11 +152,16 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
     if isinstance(relation, ConnectorRelation):
         from bergsql.engine.plan.hints import check_enabled
 
-        check_enabled([option for hint in hints for option in hint.options], planner.relations)
+        options = [option for hint in hints for option in hint.options]
+        check_enabled(options, planner.relations)
         if version is not None:
             place = span_of(version) or span
             raise not_supported(f"AS OF behind {'.'.join(relation.parts)}, a table of a connector,", place)
-        return _bind_connector(relation, alias, names, scope, planner, span)
+        from bergsql.engine.plan.connectors import read_connector
+
+        sql, columns = read_connector(relation, options, planner, span)
+        answers_to = (alias,) if alias else relation.parts
+        return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
     limit = None
     if hints or version is not None or _is_set(planner):
         from bergsql.engine.plan.read_options import read_options
@@ -273,25 +278,6 @@ def _limited(planner: Planner, number: int, limit: int | None) -> str:
         return slot.mark
     slot.sampled, slot.limit = True, limit
     return f"(SELECT * FROM {slot.mark} LIMIT {limit})"
-
-
-def _bind_connector(
-    relation: ConnectorRelation,
-    alias: str | None,
-    names: list[exp.Expr],
-    scope: Scope,
-    planner: Planner,
-    span: Span | None,
-) -> str:
-    from bergsql.engine.connector_names import unread
-    from bergsql.engine.plan.connectors import connector_columns
-
-    what = f"Reading {'.'.join(relation.parts)}, a table of connector '{relation.connector}',"
-    planner.unreadable.append(unread(what, relation.connector, span))
-    columns = connector_columns(relation, planner)
-    sql = f"(SELECT {', '.join('NULL' for _ in columns)})"  # which never runs
-    answers_to = (alias,) if alias else relation.parts
-    return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
 
 
 def derive(

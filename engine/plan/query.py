@@ -62,6 +62,8 @@ class QueryPlan(NamedTuple):
     variables: Mapping[str, object]
     query: Query | None = None
     """The query as it was written: where an error of DuckDB's is looked for."""
+    sources: tuple[str, ...] = ()
+    """The connector tables that it reads, each in a line."""
 
     def explain(self) -> list[str]:
         """The plan as indented lines."""
@@ -79,8 +81,8 @@ def plan_query(query: Query, relations: Relations, *, prune: bool = True) -> Que
     planner.reads = planner.prunes = prune
     bound = _bound(query, planner)
     sql, scans = ready(bound.sql, planner)
-    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
-    return QueryPlan(sql, _shown(bound), tuple(scans), variables, query)
+    sources = tuple(source.explain() for _, source in planner.sources)
+    return QueryPlan(sql, _shown(bound), tuple(scans), variables_of(scans, planner), query, sources)
 
 
 def ready(sql: str, planner: Planner) -> tuple[str, list[PlannedScan]]:
@@ -95,7 +97,17 @@ def ready(sql: str, planner: Planner) -> tuple[str, list[PlannedScan]]:
 
         spread(planner)
     scans = [_planned(n, slot, prunes=planner.prunes) for n, slot in enumerate(planner.slots)]
-    return _fill(sql, planner.slots, scans), scans
+    sql = _fill(sql, planner.slots, scans)
+    for number, (mark, source) in enumerate(planner.sources):
+        read = source.whole(f"r{number}")
+        sql = sql.replace(mark, read.sql)
+        planner.variables.update(read.variables)
+    return sql, scans
+
+
+def variables_of(scans: Iterable[PlannedScan], planner: Planner) -> dict[str, object]:
+    """What is to be set before SQL that is :func:`ready` runs."""
+    return {**{name: value for s in scans for name, value in s.scan.variables.items()}, **planner.variables}
 
 
 def query_columns(query: Query, relations: Relations) -> tuple[PlannedColumn, ...]:

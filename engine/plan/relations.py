@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bergsql.catalog.errors import Span
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.sql.functions.model import Special
-    from bergsql.engine.sql.statements import ColumnDef, Query
+    from bergsql.engine.sql.statements import ColumnDef, CreateTable, Option, Query
     from bergsql.engine.table.read_point import ReadPoint
 
 
@@ -65,12 +65,40 @@ class IcebergRelation(NamedTuple):
         return self.point.schema if self.point is not None else self.table.metadata.schema
 
 
+class ReadAtOnce(NamedTuple):
+    """SQL of all rows of a connector table: its columns are c0 and on. ``variables`` are set before it runs."""
+
+    sql: str
+    variables: Mapping[str, object]
+
+
+class ReadableSource(Protocol):
+    """A connector table as it is read: a source of :mod:`bergsql.engine.connectors`.
+
+    Its columns are the stored and the METADATA ones of the definition, in order.
+    """
+
+    bounded: bool
+
+    def whole(self, prefix: str) -> ReadAtOnce:
+        """All rows, where it is bounded; names of variables begin with ``prefix``.
+
+        :raises BergError: where it cannot be read so.
+        """
+
+    def explain(self) -> str:
+        """What is read and how, in one line."""
+
+
 class ConnectorRelation(NamedTuple):
     """A table of a connector (Kafka, JDBC …)."""
 
     parts: tuple[str, ...]
     connector: str
     columns: tuple[ColumnDef, ...] = ()
+    definition: CreateTable | None = None
+    source: Callable[[Sequence[Option], Span | None], ReadableSource] | None = None
+    """The source, with options of a hint behind its name, which stands there. Raises BergError where there is none."""
 
 
 class ViewRelation(NamedTuple):

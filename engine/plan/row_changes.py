@@ -152,7 +152,7 @@ def change_query(
 
     :raises BergError: where a scan cannot be read.
     """
-    from bergsql.engine.plan.query import ready
+    from bergsql.engine.plan.query import ready, variables_of
     from bergsql.engine.table.predicate import any_of
 
     target.refuse_deleted()
@@ -161,7 +161,7 @@ def change_query(
     read = any_of(*(s.predicate for s in scans if _reads(s, target.relation)))
     return ChangeQuery(
         ready_sql,
-        {name: value for s in scans for name, value in s.scan.variables.items()},
+        variables_of(scans, planner),
         tuple(scans),
         scans[target.slot],
         schema or target.schema,

@@ -267,8 +267,7 @@ def _is_random(name: str, span: Span | None) -> BergError:
 
 def _evaluated(sql: str, context: Context) -> object:
     """The value of SQL in which nothing is left open but the tables of its subqueries."""
-    from bergsql.engine.plan.query import ready
+    from bergsql.engine.plan.query import ready, variables_of
 
     filled, scans = ready(sql, context.planner)
-    variables = {name: value for s in scans for name, value in s.scan.variables.items()}
-    return context.planner.relations.evaluate(filled, variables)
+    return context.planner.relations.evaluate(filled, variables_of(scans, context.planner))

@@ -115,10 +115,10 @@ def write_into(
         set_variables(cursor, variables)
         return _Writer(cursor, staging, storage, metadata, settings, rows, ending).write()
     except duckdb.Error as error:
-        raise _null_error(error) or error from None
+        raise null_error(error) or error from None
 
 
-def _null_error(error: duckdb.Error) -> BergError | None:
+def null_error(error: duckdb.Error) -> BergError | None:
     """The error of ours that a failed NOT NULL check stands for."""
     _, mark, name = str(error).partition(NULL_MARK)
     if not mark:
