@@ -11,6 +11,8 @@ from bergsql.engine.sql.types import STRING, DataType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bergsql.engine.streaming.jobs.registry import Job
+
 Row = tuple[object, ...]
 """One row as Python values.
 
@@ -46,10 +48,10 @@ class Result:
 
     ``batches``, of a query, gives what is unread as Arrow batches of at most so many rows instead: columns by place,
     DuckDB's own types, with what :func:`bergsql.engine.rows.presentable` makes of others. ``messages`` are lines for
-    the person, shown as ``[INFO] …`` on stderr.
+    the person, shown as ``[INFO] …`` on stderr. ``job``: what the statement has started and goes on behind it.
     """
 
-    __slots__ = ("batches", "changelog", "chunks", "close", "columns", "kind", "messages")
+    __slots__ = ("batches", "changelog", "chunks", "close", "columns", "job", "kind", "messages")
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class Result:
         batches: Callable[[int], Iterator[pa.RecordBatch]] | None = None,
         *,
         changelog: bool = False,
+        job: Job | None = None,
     ) -> None:
         self.kind = kind
         self.columns = columns
@@ -69,6 +72,7 @@ class Result:
         self.close = close
         self.batches = batches
         self.changelog = changelog
+        self.job = job
 
     def rows(self) -> Iterator[Row]:
         """All rows, one by one."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.shell.batch import Input
     from bergsql.shell.config import Config
+    from bergsql.shell.runner import Runner
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -37,6 +38,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> ExitCode:
+    if arguments[:1] == ["jobs"]:
+        return _jobs(arguments[1:])
     try:
         options = parse_options(arguments)
         if options.format and FORMATS[options.format].one_result and not options.output and not options.help:
@@ -67,6 +70,16 @@ def _told(options: Options, screen: Screen) -> ExitCode | None:
     else:
         return None
     return ExitCode.OK
+
+
+def _jobs(arguments: Sequence[str]) -> ExitCode:
+    """``bergsql jobs``, which needs no session."""
+    from bergsql.shell.jobs_command import run_jobs
+
+    try:
+        return run_jobs(arguments, standard_screen(None, quiet=False, debug=False))
+    except UsageError as error:
+        return _usage(error)
 
 
 def _usage(error: UsageError) -> ExitCode:
@@ -141,6 +154,7 @@ def _converse(
     options: Options, config: Config, session: Session, screen: Screen, scripts: list[Input], inits: list[Input]
 ) -> ExitCode:
     from bergsql.shell.batch import STANDARD_INPUT, run_batch, run_init
+    from bergsql.shell.commands import Quit
     from bergsql.shell.render.formats import DEFAULT_FORMAT
     from bergsql.shell.runner import Runner
 
@@ -161,4 +175,24 @@ def _converse(
             os.environ["NO_COLOR"] = "1"  # for all that draws: the prompt, the progress bar
         history = options.history or config.history or str(session.home / "history")
         return run_prompt(runner, Path(history).expanduser(), config.prompt)
-    return run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)
+    try:
+        code = run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)
+    except Quit as leaving:
+        code = leaving.code
+    return code if options.detach or not runner.jobs else _wait_for_jobs(runner, code, options)
+
+
+def _wait_for_jobs(runner: Runner, code: ExitCode, options: Options) -> ExitCode:
+    """Wait for the jobs of an input at its end; where it ended early, stop them.
+
+    :returns: the code of the first failure, of the input or of a job.
+    """
+    from bergsql.shell.waiting import stop_jobs, wait_for_jobs
+
+    if code is ExitCode.HUNG_UP:
+        return code
+    if code is ExitCode.OK or (options.continue_on_error and code not in (ExitCode.INTERRUPTED, ExitCode.TERMINATED)):
+        ended = wait_for_jobs(runner)
+        return ended if ended in (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP) else code or ended
+    stop_jobs(runner, runner.jobs)
+    return code

@@ -48,6 +48,7 @@ class Options:
         self.timing = False
         self.verbose = False
         self.continue_on_error = False
+        self.detach = False
         self.quiet = False
         self.debug = False
         self.version = False
@@ -159,6 +160,7 @@ OPTIONS = (
         "go on after a failure; the exit code still tells of it",
         _flag("continue_on_error"),
     ),
+    Option("--detach", None, "do not wait for the jobs that were started, at the end of the input", _flag("detach")),
     Option("--quiet", None, "no [INFO] lines; results are as always", _flag("quiet"), short="-S", also=("--silent",)),
     Option("--debug", None, "show where in the program an error arose", _flag("debug")),
     Option("--version", None, "show the version and leave", _flag("version")),
@@ -239,6 +241,7 @@ def _help_lines() -> Iterator[str]:
     from textwrap import wrap
 
     yield "usage: bergsql [OPTION]…"
+    yield "       bergsql jobs {list | stop ID… | resume {ID… | --all}}"
     yield ""
     yield "SQL for Apache Iceberg tables, in the grammars of Flink SQL and Spark SQL."
     yield ""

@@ -17,11 +17,13 @@ from bergsql.shell.screen import OutputError, Results, Screen, masked
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.engine.sql.splitter import SourceStatement
+    from bergsql.engine.streaming.jobs.registry import Job
     from bergsql.shell.progress import ProgressBar
     from bergsql.shell.sources import Source
 
 _SUCCEEDED = "Execute statement succeeded."
 _CANCELLED = "Query cancelled."
+_COMPLETE = "Complete execution of the SQL update statement."
 _SIGNALLED = 128
 """The exit code of a process that a signal ended, without the signal's number."""
 
@@ -43,7 +45,9 @@ class Runner:
         """The files that SOURCE has open, the innermost last."""
         self._holds_result = False
         """Whether a file for one result has it."""
-        self._interrupts = Interrupts(session)
+        self.jobs: list[Job] = []
+        """The jobs that statements have started, for whoever waits for them."""
+        self.interrupts = Interrupts(session)
         session.tell = screen.info
         self._bar: ProgressBar | None = None
         if screen.err.isatty() and not screen.quiet:
@@ -67,20 +71,20 @@ class Runner:
         if done is not None:
             return done
         code = self._run_told(statement, source, announce)
-        if self._interrupts.ended_by is not None:
-            raise Quit(ExitCode(_SIGNALLED + self._interrupts.ended_by))
+        if self.interrupts.ended_by is not None:
+            raise Quit(ExitCode(_SIGNALLED + self.interrupts.ended_by))
         return code
 
     def _run_told(self, statement: SourceStatement, source: Source, announce: bool) -> ExitCode:
         try:
-            with self._interrupts.during_statement():
+            with self.interrupts.during_statement():
                 self._run(statement, announce)
         except Ended:
             return ExitCode.INTERRUPTED
         except KeyboardInterrupt:
             return self._cancelled()
         except BergError as error:
-            if self._interrupts.pressed and error.code is not ErrorCode.UNKNOWN_OUTCOME:
+            if self.interrupts.pressed and error.code is not ErrorCode.UNKNOWN_OUTCOME:
                 return self._cancelled()
             return self.tell(error, statement, source)
         except OutputError:
@@ -138,14 +142,28 @@ class Runner:
                 self.screen.say(f"Time: {monotonic() - started:.3f} seconds")
 
     def _show(self, result: Result, started: float, announce: bool) -> None:
-        if announce:
+        if announce or result.job is not None:
             for message in result.messages:
                 self.screen.info(message)
-        if result.columns:
+        if result.job is not None:
+            self._started(result.job)
+        elif result.columns:
             self._draw(result, self._view(started))
         elif result.kind is ResultKind.OK and announce:
             self.screen.info(_SUCCEEDED)
         self.screen.out.flush()
+
+    def _started(self, job: Job) -> None:
+        """A statement became a job: it is waited for here, or at the end of the input, or not at all."""
+        if not self.session.settings.flag("table.dml-sync"):
+            self.jobs.append(job)
+            return
+        from bergsql.shell.waiting import wait_at_statement
+
+        if self._bar is not None:
+            self._bar.stop()
+        wait_at_statement(self, job)
+        self.screen.info(_COMPLETE)
 
     def _draw(self, result: Result, view: View) -> None:
         mode = self.session.setting("sql-client.execution.result-mode")

@@ -70,6 +70,8 @@ HANDLERS: dict[str, str] = {
     "ShowJars": "modules.show_jars",
     "ChangeJars": "modules.change_jars",
     "ShowJobs": "jobs.show",
+    "DescribeJob": "jobs.describe",
+    "StopJob": "jobs.stop",
     "ShowProcedures": "procedures.show",
     "AnalyzeTable": "upkeep.analyze",
     "AnalyzeTables": "upkeep.analyze_all",

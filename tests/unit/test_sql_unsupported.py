@@ -31,7 +31,6 @@ FORMS = {
     "CALL c.system.rewrite_data_files(table => 't', options => map('a', 'b'), snapshot_ids => array(1))": "CALL",
     "COMPILE PLAN '/p' FOR INSERT INTO t SELECT 1": "COMPILE PLAN",
     "CREATE INDEX i ON t (id)": "CREATE INDEX",
-    "DESCRIBE JOB '228d70913eab60dda85c5e7f78b5782c'": "DESCRIBE JOB",
     "EXECUTE PLAN '/p'": "EXECUTE PLAN",
     "GRANT ALL ON x TO y": "GRANT",
     "INSERT INTO t REPLACE WHERE a = 1 SELECT 2": "REPLACE",
@@ -42,7 +41,6 @@ FORMS = {
     ),
     "SELECT a FROM t START WITH a = 1 CONNECT BY PRIOR a = b": "CONNECT BY",
     "START TRANSACTION": "transaction",
-    "STOP JOB '228d70913eab60dda85c5e7f78b5782c' WITH SAVEPOINT": "STOP JOB",
 }
 
 
@@ -102,6 +100,9 @@ def test_is_named_in_the_other_flavour_too(sql: str) -> None:
         ("TRUNCATE t", "t", None),
         ("SHOW FUNCTION", "FUNCTION", "Did you mean 'FUNCTIONS'?"),
         ("STOP JOB 1", "1", None),
+        ("STOP JOB '1' WITH DRAIN", "DRAIN", "STOP JOB '1' WITH SAVEPOINT WITH DRAIN;"),
+        ("STOP JOB '1' WITH SAVEPOINT WITH", " ", None),
+        ("STOP JOB '1' WITH SAVEPONT", "SAVEPONT", "Did you mean 'SAVEPOINT'?"),
         ("SHOW PARTITIONS t PARTITION (a='b', )", ")", None),
         ("SHOW PARTITIONS t PARTITION (a=b)", "b", None),
         ("SHOW TABLE EXTENDED IN d", " ", None),

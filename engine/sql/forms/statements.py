@@ -398,10 +398,17 @@ STATEMENTS: tuple[Form, ...] = (
     Form(
         "engine",
         "SHOW MODULES",
-        "Flink's modules, which change no function here; jars, of which none is read; jobs; Iceberg's procedures.",
+        "Flink's modules, which change no function here; jars, of which none is read; Iceberg's procedures.",
         "SHOW [FULL] MODULES\n{LOAD | UNLOAD} MODULE name\nUSE MODULES name, …\nSHOW JARS\n{ADD | REMOVE} JAR 'path'\n"
-        "SHOW JOBS\nSHOW PROCEDURES [{FROM | IN} catalog] [[NOT] {LIKE | ILIKE} 'pattern']",
-        "SHOW FULL MODULES;\nUSE MODULES core;\nSHOW JARS;\nSHOW JOBS;\nSHOW PROCEDURES LIKE 'rewrite%';",
+        "SHOW PROCEDURES [{FROM | IN} catalog] [[NOT] {LIKE | ILIKE} 'pattern']",
+        "SHOW FULL MODULES;\nUSE MODULES core;\nSHOW JARS;\nSHOW PROCEDURES LIKE 'rewrite%';",
+    ),
+    Form(
+        "engine",
+        "SHOW JOBS",
+        "The jobs: INSERTs over streams, each in a process of its own. Of an id its beginning is enough.",
+        "SHOW JOBS\n{DESCRIBE | DESC} JOB 'id'\nSTOP JOB 'id' [WITH SAVEPOINT [WITH DRAIN]]",
+        "SHOW JOBS;",
     ),
     # --- settings ---
     Form(

@@ -48,7 +48,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "LIST": ("modules", "listing"),
     "LOAD": ("modules", "load"),
     "UNLOAD": ("modules", "unload"),
-    "STOP": ("refused", "stop"),
+    "STOP": ("jobs", "stop"),
     "ANALYZE": ("upkeep", "analyze"),
     "CACHE": ("upkeep", "cache"),
     "UNCACHE": ("upkeep", "cache"),

@@ -9,7 +9,7 @@ from bergsql.engine.sql.parser.query import at_query, parse_query
 from bergsql.engine.sql.statements.base import Statement
 from bergsql.engine.sql.statements.tables import Describe, DescribeQuery
 
-_LATER = ("JOB", "MODEL")
+_LATER = ("MODEL",)
 _NAMES = (TokenKind.WORD, TokenKind.QUOTED)
 
 
@@ -32,6 +32,10 @@ def describe(cursor: Cursor) -> Statement:
         from bergsql.engine.sql.parser.functions import describe_function
 
         return describe_function(cursor)
+    if cursor.at("JOB") and cursor.peek().kind is TokenKind.STRING and cursor.accept("JOB"):
+        from bergsql.engine.sql.parser.jobs import describe as describe_job
+
+        return describe_job(cursor)
     if what := _accept_keyword(cursor, *_LATER):
         cursor.accept("EXTENDED")
         if cursor.token.kind is TokenKind.STRING:

@@ -24,16 +24,6 @@ def _argument(cursor: Cursor) -> None:
     parse_expression(cursor)
 
 
-def stop(cursor: Cursor) -> NoReturn:
-    """``STOP JOB 'id' [WITH SAVEPOINT] [WITH DRAIN]``."""
-    start = cursor.token.start
-    cursor.expect("STOP", "JOB")
-    cursor.string("the job's id in quotes")
-    while cursor.accept("WITH"):
-        cursor.expect_any("SAVEPOINT", "DRAIN")
-    raise cursor.refused("STOP JOB", start)
-
-
 def refused(cursor: Cursor) -> NoReturn:
     """Statements known by their first word only."""
     token = cursor.advance()

@@ -71,7 +71,9 @@ if TYPE_CHECKING:
     from bergsql.engine.sql.statements.insert import Insert as Insert
     from bergsql.engine.sql.statements.insert import PartitionValue as PartitionValue
     from bergsql.engine.sql.statements.insert import StatementSet as StatementSet
+    from bergsql.engine.sql.statements.jobs import DescribeJob as DescribeJob
     from bergsql.engine.sql.statements.jobs import ShowJobs as ShowJobs
+    from bergsql.engine.sql.statements.jobs import StopJob as StopJob
     from bergsql.engine.sql.statements.merge import Merge as Merge
     from bergsql.engine.sql.statements.merge import MergeClause as MergeClause
     from bergsql.engine.sql.statements.modules import ChangeJars as ChangeJars
@@ -132,7 +134,7 @@ _FAMILIES = {
         "ShowCreateDatabase"
     ),
     "modules": "ShowModules LoadModule UnloadModule UseModules ShowJars ChangeJars",
-    "jobs": "ShowJobs",
+    "jobs": "ShowJobs DescribeJob StopJob",
     "procedures": "ShowProcedures",
     "upkeep": "AnalyzeTable AnalyzeTables RefreshTable RepairTable CacheTable ClearCache",
     "tables": (

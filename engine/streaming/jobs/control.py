@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,16 +28,24 @@ _children: list[subprocess.Popen[bytes]] = []
 """The processes that were started from here, which are to be waited for when they end."""
 
 
-def start(job: Job, *, interrupted: Callable[[], bool] = lambda: False) -> Job:
+def start(job: Job) -> Job:
     """Run a job in a process of its own, and wait until it runs, or has ended well.
 
     The process leads a session of its own, and has nothing of this one's terminal: it outlives this one.
 
     :raises BergError: what kept it from running, as its process tells it.
-    :raises KeyboardInterrupt: when it was ``interrupted``; the process is told to end.
+    :raises KeyboardInterrupt: Ctrl-C; the process has ended.
     """
-    before = job.status
     begun = _begin(job)
+    try:
+        return _running(job, begun)
+    except KeyboardInterrupt:
+        begun.send_signal(signal.SIGTERM)
+        begun.wait()
+        raise
+
+
+def _running(job: Job, begun: subprocess.Popen[bytes]) -> Job:
     while True:
         code = begun.poll()
         now = job_at(job.directory)
@@ -49,13 +56,6 @@ def start(job: Job, *, interrupted: Callable[[], bool] = lambda: False) -> Job:
             return now
         if code is not None:
             raise _died(job, code)
-        if interrupted():
-            begun.send_signal(signal.SIGTERM)
-            begun.wait()
-            raise KeyboardInterrupt
-        if now.status.pid != begun.pid and now.status.pid != before.pid and now.state is JobState.RUNNING:
-            begun.wait()  # somebody else was first
-            raise is_claimed(now)
         time.sleep(_LOOK)
 
 
@@ -63,16 +63,18 @@ def _begin(job: Job) -> subprocess.Popen[bytes]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     try:
         output = os.open(job.output, flags, PRIVATE)
+        errors = os.open(job.errors, flags, PRIVATE)
         try:
             begun = subprocess.Popen(
                 [sys.executable, "-m", _MODULE, str(job.directory)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=output,
+                stderr=errors,
                 start_new_session=True,
             )
         finally:
             os.close(output)
+            os.close(errors)
     except OSError as error:
         raise BergError(ErrorCode.IO, f"Cannot start the process of job {job.id}: {error.strerror}.") from error
     _children[:] = [each for each in _children if each.poll() is None]
@@ -98,7 +100,7 @@ def _died(job: Job, code: int) -> BergError:
     return BergError(
         ErrorCode.EXECUTION,
         f"The process of job {job.id} ended {how} before it ran.",
-        hint=f"{job.output} has what it printed.",
+        hint=f"{job.errors} has what it printed.",
     )
 
 
@@ -130,7 +132,7 @@ def needs_resume(job: Job) -> bool:
 def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: Path | None = None) -> Job:
     """Stop a job and wait until it has ended; its last checkpoint stays.
 
-    :param savepoint: make one first, in ``directory``.
+    :param savepoint: make one first, in ``directory``; without that where the job's own settings say.
     :param drain: let all that waits for a watermark out before, as if its sources had ended.
     :raises BergError: INVALID where it does not run; what kept it from a savepoint, and then it has ended, too.
     """
@@ -141,7 +143,8 @@ def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: P
         raise BergError(
             ErrorCode.INVALID, f"Job {job.id} does not run: it is {job.state}.", hint=_resume_hint(job) or None
         )
-    asked: dict[str, Json] = {"savepoint": str(directory) if savepoint else None, "drain": drain}
+    place = str(directory) if directory is not None else None
+    asked: dict[str, Json] = {"savepoint": savepoint, "directory": place, "drain": drain}
     write_json(job.directory / "stop.json", {"pid": job.status.pid, **asked})
     try:
         os.kill(job.status.pid, signal.SIGTERM)
@@ -171,11 +174,8 @@ def _resume_hint(job: Job) -> str:
     return "" if job.state is JobState.FINISHED else f"bergsql jobs resume {job.id} goes on with it."
 
 
-def wait(job: Job, *, interrupted: Callable[[], bool] = lambda: False, look: float = _LOOK) -> Job:
-    """Wait until a job has ended.
-
-    :raises KeyboardInterrupt: when ``interrupted``; the job goes on.
-    """
+def wait(job: Job) -> Job:
+    """Wait until a job has ended."""
     while True:
         now = job_at(job.directory)
         if now.state.final:
@@ -183,6 +183,4 @@ def wait(job: Job, *, interrupted: Callable[[], bool] = lambda: False, look: flo
                 if child.pid == now.status.pid:
                     child.wait()  # it has said its last word
             return now
-        if interrupted():
-            raise KeyboardInterrupt
-        time.sleep(look)
+        time.sleep(_LOOK)

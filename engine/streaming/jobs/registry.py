@@ -6,7 +6,8 @@
 ``stop.json``     how it is asked to stop
 ``state/``        its checkpoints
 ``job.log``       what it has to say; rotated
-``job.out``       its standard output and error, where the connector 'print' writes
+``job.out``       its standard output, where the connector 'print' writes; rotated
+``job.err``       its standard error
 ``metrics.prom``  its figures, for Prometheus
 
 ``jobs/locks/<identity>.lock`` is held by the process that runs a job. The identity is what a job is called by its
@@ -55,6 +56,10 @@ class Job(NamedTuple):
     @property
     def output(self) -> Path:
         return self.directory / "job.out"
+
+    @property
+    def errors(self) -> Path:
+        return self.directory / "job.err"
 
     @property
     def lock(self) -> Path:

@@ -54,6 +54,11 @@ def local_path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
+def chosen(setting: str | None) -> Path | None:
+    """Where new savepoints go by ``execution.checkpointing.savepoint-dir``; None where it does not say."""
+    return local_path(setting) if setting else None
+
+
 def shown(path: str) -> str:
     """A savepoint's path as Flink prints it: ``file:/…``."""
     return f"file:{path}"

@@ -1,0 +1,90 @@
+"""How the process of a job is told to stop: by SIGTERM, beside which ``stop.json`` may say how.
+
+A thread reads the signal from a wake-up pipe: Python runs no handler before DuckDB returns.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from bergsql.catalog.errors import BergError
+from bergsql.engine.streaming.jobs.files import read_json
+
+
+class Request(NamedTuple):
+    """How to stop. Without anything: at once, as the process is told to end and nobody asked for the job's end."""
+
+    canceled: bool = False
+    """STOP JOB asks."""
+    savepoint: bool = False
+    """Make a savepoint first."""
+    directory: Path | None = None
+    """Where, if that is said."""
+    drain: bool = False
+
+    @property
+    def at_once(self) -> bool:
+        """Whether what is under way is given up."""
+        return not self.savepoint and not self.drain
+
+
+class Stops:
+    """The requests to a process, while it is entered. For the main thread.
+
+    ``interrupt`` is called, from another thread, when all is to be given up at once.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.interrupt: Callable[[], None] | None = None
+        self.asked: Request | None = None
+        self._directory = directory
+        self._event = threading.Event()
+
+    def __enter__(self) -> Stops:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        readable, writable = os.pipe()
+        os.set_blocking(writable, False)
+        signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        threading.Thread(target=self._watch, args=(readable,), name="stops", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends as it is
+
+    def _watch(self, readable: int) -> None:
+        while os.read(readable, 64):
+            self._ask(self._request())
+
+    def _request(self) -> Request:
+        try:
+            content = read_json(self._directory / "stop.json")
+        except BergError:
+            content = None
+        if content is None or content.get("pid") != os.getpid():
+            return Request()
+        place = content.get("directory")
+        directory = Path(place) if isinstance(place, str) else None
+        return Request(True, content.get("savepoint") is True, directory, content.get("drain") is True)
+
+    def _ask(self, request: Request) -> None:
+        if self.asked is not None and not request.at_once:
+            return  # it is about to
+        self.asked = request
+        self._event.set()
+        if request.at_once and (interrupt := self.interrupt) is not None:
+            interrupt()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, but no longer than until it is to stop; whether it is."""
+        return self._event.wait(seconds)
