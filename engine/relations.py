@@ -83,10 +83,13 @@ class SessionRelations:
         if pointer is not None:
             target = pointer.target
             table = self._once(target, lambda: load_pointed(pointer, span, declared=True))
-            return self._as_audited(IcebergRelation(target.parts, table, target.catalog.storage()))
+            return self._as_audited(
+                IcebergRelation(target.parts, table, target.catalog.storage(), catalog=target.catalog)
+            )
         name = table_name(self._session, parts, span)
         try:
-            return self._as_audited(IcebergRelation(name.parts, self._once(name), name.catalog.storage()))
+            table = self._once(name)
+            return self._as_audited(IcebergRelation(name.parts, table, name.catalog.storage(), catalog=name.catalog))
         except BergError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise error.at(span) from None
@@ -186,12 +189,12 @@ class SessionRelations:
         if pointer is not None:
             target = pointer.target
             table = self._once(target, lambda: load_pointed(pointer, span, declared=True))
-            return IcebergRelation(target.parts, table, target.catalog.storage())
+            return IcebergRelation(target.parts, table, target.catalog.storage(), catalog=target.catalog)
         name = table_name(self._session, parts, span)
         if name.parts not in self._loaded and not name.catalog.table_exists(name.ident):
             return None
         try:
-            return IcebergRelation(name.parts, self._once(name), name.catalog.storage())
+            return IcebergRelation(name.parts, self._once(name), name.catalog.storage(), catalog=name.catalog)
         except BergError as error:
             raise error.at(span) from None
 

@@ -42,7 +42,7 @@ _OF_A_TABLE = (
     *("start-snapshot-id", "end-snapshot-id", "start-snapshot-timestamp"),
 )
 """Flink's read options that have no key of a session."""
-_OF_STREAMS = "Of a SELECT that streams, as the read option; one that reads once does not need it."
+_OF_STREAMS = "Of tables that are read as a stream, as the read option."
 
 _FACTORS = {
     "exponential-delay.backoff-multiplier": ("1", "1000000"),
@@ -256,8 +256,7 @@ SETTINGS: tuple[Setting, ...] = (
         "connector.iceberg.streaming",
         "bool",
         "false",
-        "Whether every SELECT from an Iceberg table streams, which is not supported yet; the read option `streaming` "
-        "goes before.",
+        "Whether every Iceberg table that is read is read as a stream; the read option `streaming` goes before.",
         flavour="flink",
     ),
     *(
@@ -274,7 +273,7 @@ SETTINGS: tuple[Setting, ...] = (
         "connector.iceberg.max-allowed-planning-failures",
         "int",
         None,
-        "Checked, as the read option; no effect.",
+        "How many looks at a table that is read as a stream may fail in a row, -1 any number; as the read option.",
         flavour="flink",
         bounds=("-1", "2147483647"),
     ),

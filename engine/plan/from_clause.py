@@ -169,6 +169,10 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
 
         asked = read_options(hints, planner.relations, span)
         relation, limit = travelled(relation, version, asked, planner, span), asked.limit
+        if asked.stream is not None and relation.suffix is None:
+            from bergsql.engine.plan.streaming_options import no_stream_here
+
+            planner.unreadable.append(no_stream_here(relation, asked.stream, span))
     return _bind_relation_of(relation, alias, names, scope, planner, span, limit, parts[-1])
 
 

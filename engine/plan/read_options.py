@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.hints import check_enabled, refuse_unknown
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.plan.streaming_options import StreamingOptions
     from bergsql.engine.sql.statements import Option, TableHint
 
 _NUMBER, _FLAG, _NAME = "number", "flag", "name"
@@ -32,13 +33,15 @@ _HOW = {
     "batch-size": _NUMBER,
 }
 """Options of Flink and of Spark that only say how to read. They are checked and have no effect."""
-_STREAMING = (
+_OF_STREAMS = (
     "starting-strategy start-snapshot-timestamp monitor-interval max-planning-snapshot-count watermark-column "
     "watermark-column-time-unit stream-from-timestamp streaming-max-files-per-micro-batch "
-    "streaming-max-rows-per-micro-batch streaming-skip-overwrite-snapshots streaming-skip-delete-snapshots"
+    "streaming-max-rows-per-micro-batch streaming-skip-overwrite-snapshots streaming-skip-delete-snapshots "
+    "read.changelog"
 ).split()
+"""Those of a table that is read as a stream: see streaming_options.py."""
 _KINDS = {**STATES, **INCREMENTS, **_HOW, "limit": _NUMBER, "streaming": _FLAG}
-READ_OPTIONS = (*_KINDS, *_STREAMING)
+READ_OPTIONS = (*_KINDS, *_OF_STREAMS)
 
 LIMIT = "connector.iceberg.limit"
 """The setting that stands for the option ``limit`` of every read."""
@@ -47,18 +50,27 @@ STREAMING = "connector.iceberg.streaming"
 
 
 class ReadOptions(NamedTuple):
-    """``states`` and ``increment`` are those of :data:`STATES` and :data:`INCREMENTS` that were given, as written."""
+    """``states`` and ``increment`` are those of :data:`STATES` and :data:`INCREMENTS` that were given, as written.
+
+    Of a table that is read as a ``stream``, what says where that starts and ends is there, and no ``increment``.
+    """
 
     states: tuple[Option, ...] = ()
     increment: tuple[Option, ...] = ()
     limit: int | None = None
+    stream: StreamingOptions | None = None
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the table is read as a stream."""
+        return self.stream is not None
 
 
 def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | None) -> ReadOptions:
     """What the hints behind a table, whose name is at ``span``, and the session's settings ask for.
 
-    :raises BergError: OPTION at the option that is unknown, given twice or of a wrong value; UNSUPPORTED for a
-        streaming read.
+    :raises BergError: OPTION at the option that is unknown, given twice or of a wrong value; INVALID for one that
+        contradicts another.
     """
     options = [option for hint in hints for option in hint.options]
     check_enabled(options, relations)
@@ -71,21 +83,22 @@ def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | 
         given[option.key] = option
         if option.key in _KINDS:
             _check_value(option)
-    streaming = given.get("streaming")
-    if streaming is not None and streaming.value.lower() == "true":
-        raise not_supported("A streaming SELECT", streaming.span, "Without the hint the table is read once.")
-    if streaming is None and relations.setting(STREAMING) == "true":
-        raise not_supported("A streaming SELECT", span, f"RESET '{STREAMING}'; and the table is read once.")
-    for option in options:
-        if option.key in _STREAMING:
-            raise not_supported(
-                f"The read option '{option.key}'", option.span, "It is of a streaming SELECT; this one reads once."
-            )
+    streaming = given["streaming"].value.lower() if "streaming" in given else relations.setting(STREAMING)
+    stream = None
+    if streaming == "true":
+        from bergsql.engine.plan.streaming_options import streaming_options
+
+        stream = streaming_options(given, relations, span)
+    elif not given.keys().isdisjoint(_OF_STREAMS):
+        from bergsql.engine.plan.streaming_options import refuse_streaming
+
+        refuse_streaming(given)
     limit = int(given["limit"].value if "limit" in given else relations.setting(LIMIT) or -1)
     return ReadOptions(
         tuple(o for o in options if o.key in STATES),
-        tuple(o for o in options if o.key in INCREMENTS),
+        tuple(o for o in options if o.key in INCREMENTS and stream is None),
         limit if limit >= 0 else None,
+        stream,
     )
 
 
@@ -108,6 +121,9 @@ def _check_value(option: Option) -> None:
         raise BergError(ErrorCode.OPTION, f"'{option.key}' takes {what}, not '{value}'.", span=option.span)
     if option.key == "limit" and number is not None and number < -1:
         message = f"'limit' takes a number of rows, or -1 for all of them, not '{value}'."
+        raise BergError(ErrorCode.OPTION, message, span=option.span)
+    if option.key == "max-allowed-planning-failures" and number is not None and number < -1:
+        message = f"'{option.key}' takes a number, or -1 for any, not '{value}'."
         raise BergError(ErrorCode.OPTION, message, span=option.span)
     if kind is _NAME and not value:
         raise BergError(ErrorCode.OPTION, f"'{option.key}' takes a name.", span=option.span)

@@ -10,7 +10,7 @@ from bergsql.catalog.errors import Span
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
-    from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.base import Catalog, LoadedTable
     from bergsql.catalog.metadata.schema import Schema
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.sql.functions.model import Special
@@ -58,6 +58,8 @@ class IcebergRelation(NamedTuple):
     """The state that is read; None: the current one."""
     reference: str | None = None
     """The last part of the name, where that asked for the state: ``branch_b``."""
+    catalog: Catalog | None = None
+    """Where the table is loaded again from: a stream reads on."""
 
     @property
     def schema(self) -> Schema:

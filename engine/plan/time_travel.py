@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.bound import Bound
     from bergsql.engine.plan.context import Context, Planner
     from bergsql.engine.plan.relations import IcebergRelation
+    from bergsql.engine.plan.streaming_options import StreamingOptions
     from bergsql.engine.sql.statements import Option
 
 NO_TIME = "This is not a time."
@@ -96,6 +97,8 @@ def travelled(
     for option in asked.states:
         at = _at_option(option, metadata, planner)
         ways.append(_Way(f"'{option.key}'", option.span, at, option.key == "branch"))
+    if asked.stream is not None:
+        _refuse_stream(relation, asked.stream, ways)
     increment = asked.increment[0] if asked.increment else None
     if increment is not None and relation.suffix is not None:
         message = f"The metadata table '{relation.suffix}' is read in one state."
@@ -116,6 +119,18 @@ def travelled(
     except BergError as error:
         raise error.at(increment.span if increment is not None else ways[0].span) from None
     return relation._replace(point=point)
+
+
+def _refuse_stream(relation: IcebergRelation, stream: StreamingOptions, ways: Sequence[_Way]) -> None:
+    """Refuse a stream of what never changes. The session's setting does not mean metadata tables."""
+    if relation.suffix is not None and stream.span is not None:
+        message = f"The metadata table '{relation.suffix}' is not read as a stream."
+        raise BergError(ErrorCode.INVALID, message, span=stream.span)
+    for way in ways:
+        if relation.suffix is None and not way.is_branch:
+            message = f"{way.text} asks for one state of {relation.parts[-1]}, and a stream reads on."
+            hint = "'streaming' = 'false' reads the table once." if stream.span is None else None
+            raise BergError(ErrorCode.INVALID, message, span=way.span, hint=hint)
 
 
 def _at_option(option: Option, metadata: TableMetadata, planner: Planner) -> Callable[[], ReadPoint]:

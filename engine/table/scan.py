@@ -103,11 +103,14 @@ def scan_of_tasks(
     tasks: Sequence[FileTask],
     places: frozenset[str] = frozenset(),
     name_prefix: str = "s0",
+    columns: frozenset[str] | None = None,
 ) -> TableScan:
-    """As :func:`build_scan`, of some files, in the columns of ``schema`` and the place columns ``places``."""
+    """As :func:`build_scan`, of some files, in ``columns`` of ``schema`` (all by default) and the metadata and place
+    columns ``places``, of which only ``columns`` may hide one. At least one column is to be read."""
     metadata = table.metadata
     plan = FilePlan(tuple(tasks), delete_files=len(distinct(t.deletes for t in tasks if t.deletes)))
-    chosen = schema.fields, _metadata_columns(schema, places, metadata)
+    fields = schema.fields if columns is None else tuple(f for f in schema.fields if f.name in columns)
+    chosen = fields, _metadata_columns(replace(schema, fields=fields), places, metadata)
     with origins_named(metadata, metadata.current_snapshot(), storage):
         return _scan_of(plan, table, storage, schema, chosen, None, name_prefix)
 

@@ -326,7 +326,7 @@ def test_names_of_a_table(tables: Tables) -> None:
 @pytest.mark.parametrize(
     ("sql", "code", "message"),
     [
-        ("SELECT * FROM t /*+ OPTIONS('streaming'='true') */", ErrorCode.UNSUPPORTED, "A streaming SELECT"),
+        ("SELECT * FROM t /*+ OPTIONS('streaming'='true') */", ErrorCode.INVALID, "is to be read as a stream"),
         ("SELECT * FROM t /*+ OPTIONS('snapshot-id'='1') */", ErrorCode.NOT_FOUND, "The table has no snapshot 1"),
         ("SELECT * FROM t /*+ OPTIONS('snapshot_id'='1') */", ErrorCode.OPTION, "'snapshot_id' is not a read option"),
         ("SELECT * FROM t VERSION AS OF 1", ErrorCode.NOT_FOUND, "The table has no snapshot 1"),
