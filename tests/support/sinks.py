@@ -84,3 +84,14 @@ def checkpoint(writer: Writer, number: int) -> bool:
     if committable is not None:
         writer.commit(number, committable)
     return committable is not None
+
+
+def orphans(tables: Tables) -> set[str]:
+    """Files below the table ``t`` that nothing refers to, but for metadata files, which other catalogs leave, too."""
+    from pathlib import Path
+
+    from bergsql.engine.table.purge import table_files
+
+    root = tables.warehouse / "db" / "t"
+    needed = {str(Path(f).relative_to(root)) for f in table_files(tables.load(), tables.storage)}
+    return {f for f in tables.on_disk() - needed if not f.startswith("metadata/") or f.endswith(".avro")}

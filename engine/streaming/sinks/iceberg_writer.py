@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json
     from bergsql.engine.table.datafile import DataFile
 
-_WORTH_A_FILE = 256 << 20
+WORTH_A_FILE = 256 << 20
 """Bytes of rows, as text, that are not kept in memory for the end of their checkpoint any more."""
 
 
@@ -70,13 +70,13 @@ class IcebergWriter(Writer):
             self._write_files(self._checkpoint(), batch.sql)
             return batch.rows
         count = self._buffer.add(batch)
-        if count and self._changes is None and self._buffer.bytes >= _WORTH_A_FILE:
+        if count and self._changes is None and self._buffer.bytes >= WORTH_A_FILE:
             self._write_files(self._checkpoint(), self._buffer.table)
             self._buffer.clear()
         return count
 
     def _is_worth_files(self, batch: Batch) -> bool:
-        return (batch.rows or 0) * self._buffer.width(batch.sql) >= _WORTH_A_FILE
+        return (batch.rows or 0) * self._buffer.width(batch.sql) >= WORTH_A_FILE
 
     def _checkpoint(self) -> _Checkpoint:
         """What is open, or is begun now, with the table as it is."""
