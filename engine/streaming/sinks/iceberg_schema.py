@@ -50,6 +50,12 @@ def columns_for(planned: Schema, now: Schema, table: str, policy: str) -> list[s
     return items
 
 
+def check_key(planned: Schema, now: Schema, table: str) -> None:
+    """Refuse another key than the one that changes were planned for."""
+    if set(planned.identifier_field_ids) != set(now.identifier_field_ids):
+        raise _stopped(table, "its key was changed")
+
+
 def _check_kept(planned: NestedField, now: NestedField, table: str) -> None:
     if planned.name != now.name:
         raise _stopped(table, f"column '{planned.name}' was renamed to '{now.name}'")

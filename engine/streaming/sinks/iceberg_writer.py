@@ -11,7 +11,7 @@ from bergsql.engine.streaming.sinks.base import SinkContext, Writer
 from bergsql.engine.streaming.sinks.iceberg_buffer import RowBuffer
 from bergsql.engine.streaming.sinks.iceberg_changes import KeyedChanges, partition_columns
 from bergsql.engine.streaming.sinks.iceberg_commit import Committable, JobTable
-from bergsql.engine.streaming.sinks.iceberg_schema import FOLLOW, POLICY, columns_for
+from bergsql.engine.streaming.sinks.iceberg_schema import FOLLOW, POLICY, check_key, columns_for
 from bergsql.engine.table.checkpoint_staging import CheckpointStaging, remove_unprepared
 from bergsql.engine.table.equality_delete_writing import (
     check_partitioned_by_key,
@@ -84,7 +84,10 @@ class IcebergWriter(Writer):
             table = self._job.load()
             metadata, sink = table.metadata, self._sink
             policy = self._context.setting(POLICY) or FOLLOW
-            items = columns_for(sink.target.table.metadata.schema, metadata.schema, sink.name, policy)
+            planned = sink.target.table.metadata.schema
+            items = columns_for(planned, metadata.schema, sink.name, policy)
+            if self._changes is not None:
+                check_key(planned, metadata.schema, sink.name)
             sink.target.name.catalog.check_writable(table)
             settings = write_settings(metadata, sink.properties)
             staging = CheckpointStaging(self._job.storage, settings, self._job.owner, uuid4().hex[:8])
