@@ -46,6 +46,8 @@ class Store:
         self._cursors: dict[str, Any] = {}
         self._transaction: Any = None
         self._environment: Any = None
+        self.changed = False
+        """Whether an operator's state was changed since somebody set this to False."""
         try:
             self._environment = open_environment(path, durable)
             self._check_layout()
@@ -231,11 +233,15 @@ class Scope:
     def put_many(self, items: Sequence[tuple[bytes, bytes]]) -> None:
         if not items:
             return
+        self._store.changed = True
         cursor = self._store.cursor(self._name)
         # Stable: of two values for a key, the later one stays.
         self._store.run(lambda: cursor.putmulti(sorted(items, key=itemgetter(0))))
 
     def delete_many(self, keys: Sequence[bytes]) -> None:
+        if not keys:
+            return
+        self._store.changed = True
         cursor = self._store.cursor(self._name)
 
         def delete() -> None:
