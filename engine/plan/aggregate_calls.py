@@ -75,6 +75,8 @@ def bind_aggregate(
         raise BergError(ErrorCode.INVALID, f"{name.upper()} does not take IGNORE NULLS.", span=span)
 
     def call(duck: str, *sql: str, ignore_nulls: bool = False) -> str:
+        if context.planner.calls is not None:
+            return _given(duck, sql, around, over, name, span, context, ignore_nulls=ignore_nulls)
         return _written(duck, sql, around, ignore_nulls=ignore_nulls or around.ignore_nulls)
 
     if isinstance(function.build, str):
@@ -177,6 +179,27 @@ def _written(duck: str, arguments: Sequence[str], around: _Around, *, ignore_nul
     return f"{duck}({distinct}{', '.join(arguments)}{order}{nulls}){condition_sql}{over}"
 
 
+def _given(
+    duck: str,
+    arguments: Sequence[str],
+    around: _Around,
+    over: exp.Expr | None,
+    name: str,
+    span: Span | None,
+    context: Context,
+    *,
+    ignore_nulls: bool,
+) -> str:
+    """What stands for a call that a stream's plan takes."""
+    from bergsql.engine.plan.calls_taken import TakenCall
+
+    taker = context.planner.calls
+    ignores = ignore_nulls or around.ignore_nulls
+    order, conditions = tuple(around.order), tuple(around.conditions)
+    call = TakenCall(duck, tuple(arguments), around.distinct, order, conditions, ignores, over, name, span)
+    return taker.call(call, context) if taker is not None else ""
+
+
 # --- what stands around a call ----------------------------------------------------------------------------------------
 
 
@@ -260,7 +283,7 @@ def window_sql(node: exp.Expr, context: Context, function: str, arguments: Seque
     from bergsql.engine.plan.expressions import bind
 
     inner = replace(context, windows_allowed=False, clause="OVER")
-    partition, order, spec = _window_parts(node, context)
+    partition, order, spec = window_parts(node, context)
     keys = [bind(p, inner) for p in partition]
     for key, place in zip(keys, partition, strict=True):
         refuse_unordered(key.type, context, place, "PARTITION BY")
@@ -293,7 +316,8 @@ def window_sql(node: exp.Expr, context: Context, function: str, arguments: Seque
     return " ".join(sql), f" OVER ({' '.join(text)})"
 
 
-def _window_parts(node: exp.Expr, context: Context) -> tuple[list[exp.Expr], list[exp.Expr], exp.Expr | None]:
+def window_parts(node: exp.Expr, context: Context) -> tuple[list[exp.Expr], list[exp.Expr], exp.Expr | None]:
+    """PARTITION BY, ORDER BY and the frame of a window, those of a named one included."""
     partition = list(node.args.get("partition_by") or [])
     order_node = node.args.get("order")
     order = list(order_node.expressions) if order_node is not None else []
@@ -309,6 +333,6 @@ def _window_parts(node: exp.Expr, context: Context) -> tuple[list[exp.Expr], lis
                 span=span_of(alias),
                 hint=did_you_mean(name, context.windows) or "WINDOW name AS (…) behind HAVING names one.",
             )
-        base_partition, base_order, base_spec = _window_parts(named, context)
+        base_partition, base_order, base_spec = window_parts(named, context)
         partition, order, spec = partition or base_partition, order or base_order, spec or base_spec
     return partition, order, spec

@@ -63,6 +63,8 @@ def bind_name(parts: list[str], spans: list[Span | None], context: Context) -> B
     context.planner.note_read(bound)
     if own and not context.inside_aggregate and not (len(parts) > taken and bound.sql in context.group_keys):
         context.found.loose.append((".".join(parts[:taken]), spans[taken - 1]))
+    if len(parts) > taken:
+        bound = context.grouped(bound)
     return _fields(bound, parts[taken:], spans[taken:], context)
 
 

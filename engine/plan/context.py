@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.engine.plan.bound import Bound, Origin
-from bergsql.engine.plan.records import Record
+from bergsql.engine.plan.records import Record, replace
 from bergsql.engine.plan.scope import Scope
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import span_of
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from bergsql.engine.plan.calls_taken import TakesCalls
     from bergsql.engine.plan.images import Image
     from bergsql.engine.plan.metadata_answers import Answered
     from bergsql.engine.plan.relations import IcebergRelation, ReadableSource, Relations
@@ -126,6 +127,10 @@ class Planner:
         """Connector tables that are read, each with the mark in whose place it is read."""
         self.variables: dict[str, object] = {}
         """What the SQL of connector tables needs set, when it is known."""
+        self.calls: TakesCalls | None = None
+        """Who computes aggregates and window functions, where that is not the SQL itself."""
+        self.streams = False
+        """Whether the query runs as a stream: then what only streams have is known."""
         self.whole: dict[str, int] = {}
         """SQL of relations that give all rows of a scan, each once, and nothing else: the scan's number."""
 
@@ -136,6 +141,7 @@ class Planner:
         inner.equal, inner._now, inner.reads = self.equal, self.now, self.reads
         inner.whole = self.whole
         inner.sources, inner.variables = self.sources, self.variables
+        inner.calls, inner.streams = self.calls, self.streams
         return inner
 
     @property
@@ -282,6 +288,14 @@ class Context(Record):
         from bergsql.engine.plan.coercion import common_type
 
         return common_type(a, b, self.flavour)
+
+    def grouped(self, bound: Bound) -> Bound:
+        """What a group key is read as, where a node of a stream's plan has grouped; else the key itself."""
+        if self.planner.calls is None or self.inside_aggregate or bound.sql not in self.group_keys:
+            return bound
+        made = replace(bound, sql=self.group_keys[bound.sql].sql, origin=None)
+        made.images, made.truth, made.ring = (), None, None
+        return made
 
     def check_grouped(self) -> None:
         """Refuse a column that is neither grouped nor aggregated, where the query groups."""

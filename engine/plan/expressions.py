@@ -126,8 +126,9 @@ def bind(node: exp.Expr, context: Context) -> Bound:
         raise not_supported(f"The expression {form_of(node)}", span_of(node))
     refuse_unknown_parts(node)
     bound: Bound = imported(place)(node, context)
-    if context.group_keys and len(context.found.loose) > before and bound.sql in context.group_keys:
+    if context.group_keys and bound.sql in context.group_keys:
         del context.found.loose[before:]
+        return context.grouped(bound)
     return bound
 
 
@@ -156,6 +157,7 @@ def _bind_chain(node: exp.Expr, context: Context) -> Bound:
             bound = imported(BINARY[type(parent).__name__])(parent, bound, right, context)
         if context.group_keys and bound.sql in context.group_keys:
             del context.found.loose[before:]
+            bound = context.grouped(bound)
     return bound
 
 

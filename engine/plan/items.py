@@ -145,6 +145,8 @@ def _expand(node: exp.Expr, context: Context) -> list[Item]:
         context.planner.note_read(bound)
         if bound.sql not in context.group_keys:
             context.found.loose.append((column.name, span_of(node)))
+        else:
+            bound = context.grouped(bound)
         items.append(Item(renamed.get(key, column.name), bound, key in renamed))
     return items
 

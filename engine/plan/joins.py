@@ -98,8 +98,8 @@ def bind_using(
     gone: list[SourceColumn] = []
     for node in names:
         name = str(node.this)
-        left = _one(name, left_columns, node, scope)
-        right = _one(name, right_columns, node, scope)
+        left = one_column(name, left_columns, node, scope)
+        right = one_column(name, right_columns, node, scope)
         a, b = column_of(left, name), column_of(right, name)
         planner.note_read(a)
         planner.note_read(b)
@@ -107,7 +107,7 @@ def bind_using(
         condition = bind_comparison(equal, a, b, context)
         conditions.append(condition.sql)
         push(planner, scope, condition, JOINS[kind].pushes(*slots))
-        merged.append(_merge(left, right, a, b, kind, context))
+        merged.append(merged_column(left, right, a, b, kind, context))
         gone += [left, right]
     if kind not in ("SEMI", "ANTI"):
         rest = [c for c in [*left_columns, *right_columns] if not any(c is g for g in gone)]
@@ -117,7 +117,11 @@ def bind_using(
     return " AND ".join(conditions)
 
 
-def _one(name: str, columns: list[SourceColumn], node: exp.Expr, scope: Scope) -> SourceColumn:
+def one_column(name: str, columns: list[SourceColumn], node: exp.Expr, scope: Scope) -> SourceColumn:
+    """The column of that name of one side of a join.
+
+    :raises BergError: NOT_FOUND, or INVALID where there are several.
+    """
     found = [c for c in columns if scope.same(c.name, name)]
     if len(found) == 1:
         return found[0]
@@ -139,7 +143,10 @@ def _metadata_hint(name: str) -> str | None:
     return f"USING does not see metadata columns: write ON a.{name} = b.{name}."
 
 
-def _merge(left: SourceColumn, right: SourceColumn, a: Bound, b: Bound, kind: str, context: Context) -> SourceColumn:
+def merged_column(
+    left: SourceColumn, right: SourceColumn, a: Bound, b: Bound, kind: str, context: Context
+) -> SourceColumn:
+    """What USING makes of two columns: that of the side whose rows all stay; of a FULL JOIN the one that is there."""
     if kind == "RIGHT":
         return right
     if kind != "FULL":

@@ -106,7 +106,7 @@ def bind_select(node: exp.Expr, planner: Planner, parent: Scope | None, ctes: Ma
         clauses.append(f"HAVING {kept.sql}")
     qualify = node.args.get("qualify")
     if qualify is not None:
-        _check_qualify(node, qualify)
+        check_qualify(node, qualify)
         clauses.append(f"QUALIFY {_condition(qualify.this, replace(context, clause='QUALIFY')).sql}")
     tail, ties = _tail(node, items, context)
     if ties:
@@ -170,7 +170,7 @@ def _is_field(item: Item, scope: Scope) -> bool:
     return item.bound.name == item.name and not scope.columns(item.name)
 
 
-def _check_qualify(node: exp.Expr, qualify: exp.Expr) -> None:
+def check_qualify(node: exp.Expr, qualify: exp.Expr) -> None:
     """Refuse a QUALIFY without a window function, in it or among the items: it would be a WHERE of another name."""
     for part in (qualify, *node.expressions):
         if any(isinstance(n, exp.Window) for n in part.walk(prune=lambda n: isinstance(n, exp.Query))):

@@ -30,7 +30,7 @@ def bind_set_operation(node: exp.Expr, planner: Planner, parent: Scope | None, c
 
     spine: list[exp.Expr] = []
     at = node
-    while isinstance(at, exp.SetOperation) and (at is node or not _has_tail(at)):
+    while isinstance(at, exp.SetOperation) and (at is node or not has_tail(at)):
         spine.append(at)
         at = at.this
     query = bind_query(at, planner, parent, ctes)
@@ -38,16 +38,18 @@ def bind_set_operation(node: exp.Expr, planner: Planner, parent: Scope | None, c
         right_node = operation.expression
         right = bind_query(right_node, planner, parent, ctes)
         query = _combine(
-            _word(operation), query, right, right_node, planner, by_name=bool(operation.args.get("by_name"))
+            word_of(operation), query, right, right_node, planner, by_name=bool(operation.args.get("by_name"))
         )
     return with_tail(query, node, planner, ctes)
 
 
-def _has_tail(node: exp.Expr) -> bool:
+def has_tail(node: exp.Expr) -> bool:
+    """Whether a side of a set operation is closed by what follows it."""
     return any(node.args.get(k) for k in ("order", "limit", "offset", "with_", "sort", "cluster"))
 
 
-def _word(node: exp.Expr) -> str:
+def word_of(node: exp.Expr) -> str:
+    """UNION, UNION ALL, EXCEPT …"""
     for key, form in (("side", "An outer UNION"), ("kind", "UNION of that kind"), ("on", "UNION … ON")):
         if node.args.get(key):
             raise not_supported(form, span_of(node.expression))

@@ -8,7 +8,7 @@ from zlib import crc32
 
 from bergsql.engine.sql.quoting import string_literal
 
-_ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*(?:\.a\d+)?|-?[\d.]+|'[^']*')"""
+_ATOM = r"""(?:"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")?|[a-z]\w*(?:\.[ac]\d+)?|-?[\d.]+|'[^']*')"""
 _CHEAP = rf"{_ATOM}|CAST\({_ATOM} AS \w+(?:\([\d,]+\))?\)"
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 def _query(node: exp.Expr, context: Context) -> BoundQuery:
     from bergsql.engine.plan.select import bind_query
 
+    if context.planner.calls is not None:
+        return context.planner.calls.query(node, context)
     return bind_query(node, context.planner, context.scope, context.ctes)
 
 

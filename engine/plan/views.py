@@ -25,7 +25,7 @@ def bind_view(view: ViewRelation, planner: Planner, span: Span | None) -> BoundQ
     try:
         bound = bind_query(view.query.ast, inner, None, {})
         inner.check_hints()
-        chosen = _chosen(view, bound.columns)
+        chosen = chosen_columns(view, bound.columns)
     except BergError as error:
         message = f"View {'.'.join(view.parts)} cannot be read: {error.message}"
         raise BergError(error.code, message, span=span, hint=error.hint) from None
@@ -38,7 +38,7 @@ def bind_view(view: ViewRelation, planner: Planner, span: Span | None) -> BoundQ
     return BoundQuery(f"SELECT {', '.join(f'c{i}' for i in chosen)} FROM ({bound.sql}) AS v({names})", columns)
 
 
-def _chosen(view: ViewRelation, columns: list[OutputColumn]) -> list[int]:
+def chosen_columns(view: ViewRelation, columns: list[OutputColumn]) -> list[int]:
     """Which of the query's columns are the view's: those of the names that it had when it was made.
 
     So ``SELECT *`` keeps meaning the columns that there were, in their order.
