@@ -29,7 +29,7 @@ from bergsql.engine.sql.types import STAMPS, DataType, Field, Kind
 STAMP3 = DataType(Kind.TIMESTAMP, 3)
 
 
-class _Lengths(NamedTuple):
+class Lengths(NamedTuple):
     """The lengths of windows in microseconds: one starts every ``slide``, counted from ``offset`` after 1970."""
 
     size: int
@@ -37,7 +37,7 @@ class _Lengths(NamedTuple):
     offset: int = 0
 
 
-def _sliding(at: str, lengths: _Lengths) -> str:
+def sliding(at: str, lengths: Lengths) -> str:
     """SQL of a list of the windows (start and end in microseconds) that the microsecond ``at`` is in."""
     size, slide, offset = lengths
 
@@ -50,7 +50,7 @@ def _sliding(at: str, lengths: _Lengths) -> str:
     return let(at, made)
 
 
-def _growing(at: str, lengths: _Lengths) -> str:
+def growing(at: str, lengths: Lengths) -> str:
     """CUMULATE's: all begin with the longest, and each is a step longer."""
     size, step, offset = lengths
 
@@ -69,6 +69,7 @@ _PARAMETERS = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
     "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
+    "SESSION": ("DATA", "TIMECOL", "GAP", ""),
 }
 
 
@@ -80,16 +81,16 @@ def bind_window_function(
     :raises BergError: UNSUPPORTED for SESSION, which Flink has for streams only.
     """
     name = call_name(call).upper()
-    if name not in _PARAMETERS:
+    if name == "SESSION":
         raise not_supported(f"The window function {name}", span_of(node))
-    arguments = _arguments(call, name)
+    arguments = window_arguments(call, name)
     inner = Scope(scope.flavour, scope.parent)
-    sql = bind_relation(_table(arguments["DATA"], name), inner, planner, ctes)
+    sql = bind_relation(window_table(arguments["DATA"], name), inner, planner, ctes)
     context = Context(planner, inner, "FROM", ctes, aggregates_allowed=False, windows_allowed=False)
-    time = _descriptor(arguments["TIMECOL"], name, context)
-    lengths = _flink_lengths(arguments, name, context)
+    time = descriptor(arguments["TIMECOL"], name, context)
+    lengths = flink_lengths(arguments, name, context)
     local = f"CAST({time.sql} AS TIMESTAMP)" if time.type.kind is Kind.TIMESTAMP_LTZ else time.sql
-    windows = (_growing if name == "CUMULATE" else _sliding)(f"epoch_us({local})", lengths)
+    windows = (growing if name == "CUMULATE" else sliding)(f"epoch_us({local})", lengths)
     at = identifier(planner.alias("windows"))
     columns = inner.all_columns()
     for column in columns:
@@ -108,7 +109,7 @@ def bind_window_function(
     return derive(joined, output, alias or name.lower(), answers_to, names, scope, planner, span_of(node))
 
 
-def _arguments(call: exp.Expr, name: str) -> dict[str, exp.Expr]:
+def window_arguments(call: exp.Expr, name: str) -> dict[str, exp.Expr]:
     """The arguments by their names; they may be written with ``name =>``."""
     parameters = _PARAMETERS[name]
     given: dict[str, exp.Expr] = {}
@@ -117,7 +118,7 @@ def _arguments(call: exp.Expr, name: str) -> dict[str, exp.Expr]:
         value = argument
         if isinstance(argument, exp.Kwarg):
             key, value = str(argument.this.name).upper(), argument.expression
-            if key not in parameters:
+            if not key or key not in parameters:
                 message = f"{name} has no argument {key}."
                 raise BergError(ErrorCode.INVALID, message, span=span_of(argument), hint=did_you_mean(key, parameters))
         if not key or key in given:
@@ -130,21 +131,25 @@ def _arguments(call: exp.Expr, name: str) -> dict[str, exp.Expr]:
 
 def _usage(name: str) -> str:
     lengths = ", ".join(p.lower() for p in _PARAMETERS[name][2:-1])
-    return f"{name} takes TABLE t, DESCRIPTOR(time column), {lengths} and an offset, which may be left out."
+    offset = " and an offset, which may be left out" if _PARAMETERS[name][-1] else ""
+    return f"{name} takes TABLE t, DESCRIPTOR(time column), {lengths}{offset}."
 
 
-def _table(argument: exp.Expr, name: str) -> exp.Expr:
+def window_table(argument: exp.Expr, name: str) -> exp.Expr:
+    """The relation that is the first argument of a window function."""
     if isinstance(argument, exp.Subquery):
         return argument
     is_table = isinstance(argument, exp.Anonymous) and call_name(argument).upper() == "TABLE"
-    column = argument.expressions[0] if is_table and len(argument.expressions) == 1 else None
+    alone = is_table and (len(argument.expressions) == 1 or (name == "SESSION" and argument.expressions))
+    column = argument.expressions[0] if alone else None
     if not isinstance(column, exp.Column):
         raise BergError(ErrorCode.INVALID, f"The first argument of {name} is a table: TABLE t.", span=span_of(argument))
     parts = {"this": column.this, "db": column.args.get("table"), "catalog": column.args.get("db")}
     return exp.Table(**{k: v.copy() for k, v in parts.items() if v is not None})
 
 
-def _descriptor(argument: exp.Expr, name: str, context: Context) -> Bound:
+def descriptor(argument: exp.Expr, name: str, context: Context) -> Bound:
+    """The time column that DESCRIPTOR names."""
     is_one = isinstance(argument, exp.Anonymous) and call_name(argument).upper() == "DESCRIPTOR"
     if not is_one or len(argument.expressions) != 1:
         message = f"The second argument of {name} is the time column: DESCRIPTOR(ts)."
@@ -160,7 +165,9 @@ def _checked_time(time: Bound, name: str, place: exp.Expr) -> Bound:
     return time
 
 
-def _flink_lengths(arguments: Mapping[str, exp.Expr], name: str, context: Context) -> _Lengths:
+def flink_lengths(arguments: Mapping[str, exp.Expr], name: str, context: Context) -> Lengths:
+    """The lengths of Flink's windows; the gap of SESSION is its size."""
+
     def length(key: str) -> int:
         micros = micros_of(bind(arguments[key], context))
         if micros is None or (key != "OFFSET" and micros <= 0):
@@ -170,13 +177,15 @@ def _flink_lengths(arguments: Mapping[str, exp.Expr], name: str, context: Contex
             raise BergError(ErrorCode.INVALID, message, span=span_of(arguments[key]))
         return micros
 
+    if name == "SESSION":
+        return Lengths(length("GAP"), 0)
     size = length("SIZE")
     offset = length("OFFSET") if "OFFSET" in arguments else 0
     step = length("SLIDE" if name == "HOP" else "STEP") if name != "TUMBLE" else size
     if name == "CUMULATE" and size % step:
         message = "The size of CUMULATE is a multiple of its step."
         raise BergError(ErrorCode.INVALID, message, span=span_of(arguments["SIZE"]))
-    return _Lengths(size, step, offset)
+    return Lengths(size, step, offset)
 
 
 # --- Spark's, among expressions ---------------------------------------------------------------------------------------
@@ -204,7 +213,7 @@ def bind_spark_windows(node: exp.Expr, scope: Scope, context: Context) -> tuple[
         from bergsql.engine.plan.arguments import fit_arguments
 
         bound = fit_arguments("S", "window", [bound], inner, name_span(first), [time])[0]
-    windows = _sliding(f"epoch_us({bound.sql})", _spark_lengths(lengths, inner))
+    windows = sliding(f"epoch_us({bound.sql})", _spark_lengths(lengths, inner))
     alias = identifier(context.planner.alias("window"))
     type_ = DataType(bound.type.kind, 6)
     made = "make_timestamptz" if type_.kind is Kind.TIMESTAMP_LTZ else "make_timestamp"
@@ -233,7 +242,7 @@ def window_calls(node: exp.Expr) -> list[exp.Expr]:
     return found
 
 
-def _spark_lengths(nodes: list[exp.Expr], context: Context) -> _Lengths:
+def _spark_lengths(nodes: list[exp.Expr], context: Context) -> Lengths:
     micros: list[int] = []
     for node, word in zip(nodes, ("length", "slide", "start"), strict=False):
         bound = bind(node, context)
@@ -251,4 +260,4 @@ def _spark_lengths(nodes: list[exp.Expr], context: Context) -> _Lengths:
         raise BergError(ErrorCode.INVALID, "The slide of a window is no longer than it.", span=span_of(nodes[1]))
     if abs(start) >= slide:
         raise BergError(ErrorCode.INVALID, "The start of a window is less than its slide.", span=span_of(nodes[2]))
-    return _Lengths(size, slide, start)
+    return Lengths(size, slide, start)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import not_supported
+from bergsql.engine.sql.types import BIGINT, BOOLEAN
 from bergsql.engine.streaming.changelog import ChangelogMode, StreamColumn
 from bergsql.engine.streaming.nodes import AggregateCall, AggregateNode
 from bergsql.engine.streaming.planner.attributes import only_inserts
 from bergsql.engine.streaming.planner.build import Stream
 from bergsql.engine.streaming.planner.ordering import sort_keys
+from bergsql.engine.streaming.planner.ranks import settle
 from bergsql.engine.streaming.planner.sql_columns import column_at
 from bergsql.engine.streaming.planner.types_of import literal_text, types_of
-from bergsql.engine.sql.types import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -23,33 +24,24 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.planner.calls import Calls
 
 _FUNCTIONS = {
-    "count": "count",
-    "sum": "sum",
-    "min": "min",
-    "max": "max",
-    "avg": "avg",
     "string_agg": "listagg",
     "list": "array_agg",
     "first": "first_value",
-    "any_value": "first_value",
     "last": "last_value",
-    "bool_and": "min",
-    "bool_or": "max",
     "count_if": "count",
     "approx_count_distinct": "count",
 }
-"""What each of DuckDB's aggregates is for the node."""
+"""What those of DuckDB's aggregates are for the node that it calls otherwise."""
+
+
+_WHOLE = frozenset({"quantile_disc", "quantile_cont", "mode", "arg_min", "arg_max", "arg_min_null", "arg_max_null"})
+"""Those that need all values of a group."""
 
 
 def aggregate(stream: Stream, calls: Calls, node: exp.Expr, building: Building) -> tuple[Stream, list[int]]:
     """The stream grouped, and where the keys and then the aggregates are in it."""
-    if calls.sets:
-        from bergsql.engine.streaming.planner.grouping_sets import expanded
-
-        stream, keys = expanded(stream, calls, building)
-    else:
-        wanted = [(k.sql, StreamColumn(k.name or "", k.type, k.nullable)) for k in calls.keys]
-        stream, keys = building.with_columns(stream, wanted)
+    wanted = [(k.sql, StreamColumn(k.name or "", k.type, k.nullable)) for k in calls.keys]
+    stream, keys = building.with_columns(stream, wanted)
     made: list[AggregateCall] = []
     results = result_types(calls.aggregates, stream, building)
     for call, type_ in zip(calls.aggregates, results, strict=True):
@@ -60,6 +52,7 @@ def aggregate(stream: Stream, calls: Calls, node: exp.Expr, building: Building) 
         from bergsql.engine.streaming.planner.windows import window_aggregate
 
         return window_aggregate(stream, keys, made, node, building)
+    stream = settle(stream, building)
     return _grouped(stream, keys, made, building)
 
 
@@ -122,9 +115,7 @@ def result_types(calls: list[TakenCall], stream: Stream, building: Building) -> 
 
 def ready_call(stream: Stream, call: TakenCall, type_: DataType, building: Building) -> tuple[Stream, AggregateCall]:
     """A call over columns of the stream, which gets those that it lacks."""
-    function = _FUNCTIONS.get(call.duck)
-    if function is None:
-        raise not_supported(f"{call.name.upper()} in a stream", call.span)
+    function = _FUNCTIONS.get(call.duck, call.duck)
     arguments = list(call.arguments)
     conditions = list(call.conditions)
     separator = None
@@ -156,6 +147,8 @@ def ready_call(stream: Stream, call: TakenCall, type_: DataType, building: Build
         separator,
         order,
     )
+    if call.duck in _WHOLE:
+        raise not_supported(f"{call.name.upper()} in a stream", call.span)
     return stream, ready
 
 

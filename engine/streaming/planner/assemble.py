@@ -9,7 +9,7 @@ from bergsql.engine.streaming.changelog import StreamColumn
 from bergsql.engine.streaming.nodes import AggregateNode
 from bergsql.engine.streaming.planner.attributes import only_inserts
 from bergsql.engine.streaming.planner.build import Stream, settled_mode
-from bergsql.engine.streaming.planner.sql_columns import reads, rewritten
+from bergsql.engine.streaming.planner.sql_columns import rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def assemble(
         stream, places = over(stream, calls.overs, building)
         through(lambda s, n: f"i.c{places[n]}" if s == "s" else f"{s}.c{n}")
     if node.args.get("distinct") is not None:
-        return _distinct(stream, items, node, context, building, outermost=outermost)
+        return _distinct(stream, items, node, building, outermost=outermost)
     if _is_plain(node):
         return building.calc(stream, items)
     from bergsql.engine.streaming.planner.ordering import apply_tail
@@ -123,9 +123,7 @@ def distinct_rows(stream: Stream) -> Stream:
     return Stream(made)
 
 
-def _distinct(
-    stream: Stream, items: Items, node: exp.Expr, context: Context, building: Building, *, outermost: bool
-) -> Stream:
+def _distinct(stream: Stream, items: Items, node: exp.Expr, building: Building, *, outermost: bool) -> Stream:
     from bergsql.engine.streaming.planner.ordering import apply_tail
 
     made = distinct_rows(building.calc(stream, items))
@@ -139,8 +137,3 @@ def _distinct(
     above = building.context(scope, "ORDER BY", aggregates=False)
     own = [(f"i.c{n}", c) for n, c in enumerate(made.columns)]
     return apply_tail(made, own, [], node, above, building, outermost=outermost)
-
-
-def uses(items: Sequence[tuple[str, StreamColumn]], side: str) -> set[int]:
-    """The columns of one kind that items read."""
-    return {n for sql, _ in items for s, n in reads(sql) if s == side}

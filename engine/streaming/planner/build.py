@@ -36,13 +36,15 @@ class Windowed(NamedTuple):
     window_time: int | None
     time: int
     gap: int | None = None
-    partition: tuple[int, ...] = ()
+    partition: tuple[int, ...] | None = ()
+    """Of SESSION: positions by which sessions are made; None for all other keys of the GROUP BY."""
     closed: bool = False
     """Whether the rows are those of closed windows: of a window aggregate, a Top-N or a join."""
 
     def moved(self, by: Mapping[int, int]) -> Windowed | None:
         """The same of a projection; None where it has lost the bounds."""
-        needed = [self.start, self.end, *self.partition] + ([] if self.closed else [self.time])
+        partition = self.partition or ()
+        needed = [self.start, self.end, *partition] + ([] if self.closed else [self.time])
         if any(n not in by for n in needed):
             return None
         window_time = by.get(self.window_time) if self.window_time is not None else None
@@ -51,7 +53,7 @@ class Windowed(NamedTuple):
             end=by[self.end],
             window_time=window_time,
             time=by.get(self.time, -1),
-            partition=tuple(by[n] for n in self.partition),
+            partition=None if self.partition is None else tuple(by[n] for n in partition),
         )
 
 
@@ -160,7 +162,7 @@ class Building:
         for place, (sql, column) in enumerate(items):
             was = column_at(sql)
             if was is None:
-                columns.append(column._replace(rowtime=False))
+                columns.append(column)
                 continue
             at.setdefault(was, place)
             source = node.columns[was]

@@ -55,8 +55,6 @@ class Calls:
         self.aggregates: list[TakenCall] = []
         self.overs: list[OverUse] = []
         self.queries: list[ScalarQuery] = []
-        self.sets: list[frozenset[int]] = []
-        """Of GROUPING SETS: which of the keys each set has; the number of the set is then the last key."""
 
     def group(self, keys: list[Bound]) -> None:
         """The keys, before any aggregate is taken."""

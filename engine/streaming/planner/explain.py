@@ -67,7 +67,8 @@ def _shown(sql: str, node: Node) -> str:
 
 
 def _head(node: Node) -> str:
-    return _HEADS.get(type(node).__name__, lambda _: type(node).__name__.removesuffix("Node"))(node)
+    told = _HEADS.get(type(node).__name__)
+    return told(node) if told is not None else type(node).__name__.removesuffix("Node")
 
 
 def _source(node: Node) -> str:

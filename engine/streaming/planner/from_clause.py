@@ -38,7 +38,7 @@ def plan_from(node: exp.Expr, building: Building, ctes: Ctes, where: list[exp.Ex
 
 def settled(stage: Stage, building: Building) -> Stage:
     """The stage with a node of its own, whatever its numbering may become."""
-    if stage.stream.numbering is not None:
+    if stage.stream.numbering is not None or stage.stream.window is not None:
         from bergsql.engine.streaming.planner.ranks import settle
 
         stage.stream = settle(stage.stream, building)

@@ -252,10 +252,7 @@ def _equality(node: exp.Expr, context: Context) -> KeyPair | None:
         node = node.this
     null_safe = isinstance(node, exp.NullSafeEQ)
     if not isinstance(node, exp.EQ | exp.NullSafeEQ):
-        if not (isinstance(node, exp.Not) and isinstance(node.this, exp.NullSafeNEQ)):
-            return None
-    if isinstance(node, exp.Not):
-        node, null_safe = node.this, True
+        return None
     if isinstance(node.expression, exp.Any | exp.All | exp.Query):
         return None
     a, b = bind(node.this, context), bind(node.expression, context)

@@ -31,7 +31,7 @@ def plan_query(node: exp.Expr, building: Building, ctes: Ctes, *, outermost: boo
     if isinstance(node, exp.SetOperation):
         from bergsql.engine.streaming.planner.set_operations import plan_set_operation
 
-        return with_tail(plan_set_operation(node, building, ctes), node, building, ctes, outermost=outermost)
+        return with_tail(plan_set_operation(node, building, ctes), node, building, outermost=outermost)
     if isinstance(node, exp.Values):
         from bergsql.engine.streaming.planner.tables import constant_stream
 
@@ -39,7 +39,7 @@ def plan_query(node: exp.Expr, building: Building, ctes: Ctes, *, outermost: boo
     if isinstance(node, exp.Subquery | exp.Paren):
         tailed = _has_tail(node)
         inner = plan_query(node.this, building, ctes, outermost=outermost and not tailed)
-        return with_tail(inner, node, building, ctes, outermost=outermost) if tailed else inner
+        return with_tail(inner, node, building, outermost=outermost) if tailed else inner
     if isinstance(node, exp.Table):
         return plan_query(exp.select("*").from_(node, copy=False), building, ctes, outermost=outermost)
     raise BergError(ErrorCode.SYNTAX, "A query must stand here, not a value.", span=span_of(node))
@@ -49,7 +49,7 @@ def _has_tail(node: exp.Expr) -> bool:
     return any(node.args.get(k) for k in ("order", "limit", "offset", "sort", "cluster"))
 
 
-def with_tail(stream: Stream, node: exp.Expr, building: Building, ctes: Ctes, *, outermost: bool) -> Stream:
+def with_tail(stream: Stream, node: exp.Expr, building: Building, *, outermost: bool) -> Stream:
     """A whole query with the ORDER BY and LIMIT behind it: its keys are columns of the result."""
     if not _has_tail(node):
         return stream

@@ -94,6 +94,10 @@ def projected(stream: Stream, items: Sequence[tuple[str, StreamColumn]]) -> Stre
 def settle(stream: Stream, building: Building) -> Stream:
     """A numbering that no condition made a Top-N: a window function by time like others."""
     numbering = stream.numbering
+    if stream.window is not None:
+        from bergsql.engine.streaming.planner.windows import refuse_open_session
+
+        refuse_open_session(stream.window)
     if numbering is None:
         return stream
     from bergsql.engine.streaming.planner.over import over

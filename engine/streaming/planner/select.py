@@ -99,10 +99,7 @@ def _plan_items(node: exp.Expr, stage: Stage, building: Building, ctes: Ctes, *,
 def _group(node: exp.Expr, group: exp.Expr, context: Context, calls: Calls) -> None:
     """Bind the keys, and let the items read what the node below gives for them."""
     if not is_plain_group(group):
-        from bergsql.engine.streaming.planner.grouping_sets import bind_sets
-
-        bind_sets(node, group, context, calls)
-        return
+        raise not_supported("GROUPING SETS, ROLLUP and CUBE in a stream", span_of(group))
     _, keys = bind_group(group, node.expressions, context)
     calls.group(list(keys.values()))
     context.group_keys = {sql: replace(key, sql=f"g.c{n}") for n, (sql, key) in enumerate(keys.items())}

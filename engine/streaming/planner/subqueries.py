@@ -142,9 +142,9 @@ def _exists(node: exp.Expr, kind: JoinKind, stage: Stage, building: Building, ct
 
 def _aggregates(query: exp.Expr) -> bool:
     """Whether a query without GROUP BY may aggregate: then there is one row always."""
+    from bergsql.engine.sql.flavour import Flavour
     from bergsql.engine.sql.functions.model import Aggregate
     from bergsql.engine.sql.functions.registry import function_named
-    from bergsql.engine.sql.flavour import Flavour
 
     calls = (c for item in query.expressions for c in item.find_all(exp.Anonymous) if isinstance(c.this, str))
     return any(isinstance(function_named(str(c.this), Flavour.SPARK), Aggregate) for c in calls)

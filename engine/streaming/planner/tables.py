@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from bergsql.engine.plan.context import Planner
-from bergsql.engine.plan.from_clause import table_parts
 from bergsql.engine.plan.query import PlannedColumn, QueryPlan, ready
-from bergsql.engine.plan.relations import ConnectorRelation
 from bergsql.engine.plan.select import bind_query
 from bergsql.engine.sql.parser.query import table_name_span
 from bergsql.engine.streaming.changelog import ChangelogMode, StreamColumn
@@ -21,7 +19,7 @@ from bergsql.engine.streaming.sources.query import QuerySource
 
 if TYPE_CHECKING:
     from bergsql.catalog.errors import Span
-    from bergsql.engine.plan.relations import IcebergRelation, Relations
+    from bergsql.engine.plan.relations import ConnectorRelation, IcebergRelation, Relations
     from bergsql.engine.sql.statements import TableHint
     from bergsql.engine.streaming.planner.build import Building
     from bergsql.engine.streaming.sources.base import Source
@@ -57,7 +55,7 @@ def iceberg_stream(node: exp.Table, relation: IcebergRelation, hints: list[Table
         if made is None:
             from bergsql.engine.streaming.planner.connections import followed
 
-            made = source_stream(followed(relation, told, relations, table_name_span(node)))
+            made = followed(relation, hints, relations, table_name_span(node))
             building.shared.sources[key] = made
         return made
     plain = exp.Table(**{k: v.copy() for k, v in node.args.items() if k in ("this", "db", "catalog", "version") and v})
@@ -84,8 +82,8 @@ def connector_stream(
     relation: ConnectorRelation, hints: list[TableHint], building: Building, span: Span | None
 ) -> Stream:
     """A table of a connector: what it stores, its computed columns, its watermark."""
-    options = {o.key: o.value for h in hints for o in h.options}
-    key = ("connector", relation.parts, tuple(sorted(options.items())))
+    options = [option for hint in hints for option in hint.options]
+    key = ("connector", relation.parts, tuple(sorted((o.key, o.value) for o in options)))
     made = building.shared.sources.get(key)
     if made is None:
         from bergsql.engine.streaming.planner.connections import connected
@@ -135,7 +133,3 @@ def _planning(
         return QueryPlan(sql, shown, tuple(scans), variables)
 
     return plan
-
-
-def named_parts(node: exp.Table) -> tuple[str, ...]:
-    return tuple(table_parts(node))

@@ -15,7 +15,7 @@ from bergsql.engine.sql.parser.query import table_name_span
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.relations import Relation, Relations
-    from bergsql.engine.sql.statements import Query, TableHint
+    from bergsql.engine.sql.statements import Option, Query, TableHint
 
 STREAMING = "connector.iceberg.streaming"
 """The setting that stands for the option ``streaming`` of every read."""
@@ -25,7 +25,6 @@ class _Read(NamedTuple):
     """A table that a query reads as a stream."""
 
     name: str
-    endless: bool
     span: Span | None
 
 
@@ -35,14 +34,12 @@ def streams(query: Query, relations: Relations) -> bool:
     for read in _reads(query, relations):
         if not batch:
             return True
-        if read.endless:
-            raise BergError(
-                ErrorCode.INVALID,
-                f"Table {read.name} is read as a stream, which has no end, and 'execution.runtime-mode' is 'batch'.",
-                span=read.span,
-                hint="SET 'execution.runtime-mode' = 'streaming';",
-            )
-        return True
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Table {read.name} is read as a stream, which has no end, and 'execution.runtime-mode' is 'batch'.",
+            span=read.span,
+            hint="SET 'execution.runtime-mode' = 'streaming';",
+        )
     return False
 
 
@@ -88,12 +85,22 @@ def _read_of(
         for read in _reads(relation.query, relation.relations):
             yield read._replace(span=span)
         return
+    options = [o for h in hints if span is not None and h.after == span.end for o in h.options]
+    name = ".".join(relation.parts)
     if isinstance(relation, ConnectorRelation):
-        yield _Read(".".join(relation.parts), False, span)
+        if _endless(relation, options, span):
+            yield _Read(name, span)
         return
-    told = [o for h in hints if span is not None and h.after == span.end for o in h.options if o.key == "streaming"]
+    told = [o for o in options if o.key == "streaming"]
     if relation.suffix is None and (told[-1].value.lower() == "true" if told else every):
-        yield _Read(".".join(relation.parts), True, span)
+        yield _Read(name, span)
+
+
+def _endless(relation: ConnectorRelation, options: list[Option], span: Span | None) -> bool:
+    try:
+        return relation.source is not None and not relation.source(options, span).bounded
+    except BergError:
+        return False  # told when the query is planned
 
 
 def _folded(name: str, relations: Relations) -> str:

@@ -1,0 +1,48 @@
+"""INSERT of a stream: its query made to fit the sink, and the sink asked whether it takes such changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.engine.streaming.nodes import SinkNode
+from bergsql.engine.streaming.planner.build import Building
+
+if TYPE_CHECKING:
+    from bergsql.catalog.errors import Span
+    from bergsql.engine.plan.relations import Relations
+    from bergsql.engine.sql.statements import Query
+    from bergsql.engine.streaming.changelog import StreamColumn
+    from bergsql.engine.streaming.planner.build import Shared
+    from bergsql.engine.streaming.sinks.base import Sink
+
+
+class PlannedInsert(NamedTuple):
+    """One INSERT: its query, its sink, and what makes SQL of the sink's columns of the query's, read as ``i.c0`` …"""
+
+    query: Query
+    sink: Sink
+    fit: Callable[[Sequence[StreamColumn]], Sequence[str]]
+    span: Span | None
+    """Where the target stands."""
+
+
+def sink_node(insert: PlannedInsert, relations: Relations, shared: Shared) -> SinkNode:
+    """The end of a plan that writes.
+
+    :raises BergError: at the query or the target.
+    """
+    from bergsql.catalog.errors import BergError
+    from bergsql.engine.plan.context import Planner
+    from bergsql.engine.streaming.planner.plans import query_stream
+
+    stream = query_stream(insert.query, relations, shared)
+    items = insert.fit(stream.columns)
+    building = Building(relations, Planner(relations), shared)
+    ready = building.calc(stream, list(zip(items, insert.sink.columns, strict=True)))
+    node = ready.node
+    try:
+        insert.sink.check(node.mode, node.key or ())
+    except BergError as error:
+        raise error.at(insert.span) from None
+    return SinkNode(uid="", inputs=(node,), columns=insert.sink.columns, mode=node.mode, key=node.key, sink=insert.sink)
