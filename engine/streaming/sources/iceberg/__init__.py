@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.snapshots import MAIN_BRANCH
 from bergsql.engine.plan.read_options import ReadOptions
+from bergsql.engine.plan.relations import is_branch
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog
@@ -46,6 +47,8 @@ def iceberg_source(
         message = f"Table {'.'.join(relation.parts)} is not there yet."
         raise BergError(ErrorCode.NOT_FOUND, message, hint="The first INSERT makes it.")
     table = IcebergTable(".".join(relation.parts), loaded.ident, where, relation.storage, metadata.table_uuid)
+    if stream is not None:
+        _check_state(relation, stream)
     point = relation.point or current(metadata)
     schema = point.schema
     source = IcebergSource(
@@ -82,6 +85,20 @@ def _branch(relation: IcebergRelation, stream: StreamingOptions) -> str:
     if point is not None and point.reference.startswith("branch_"):
         return point.reference.removeprefix("branch_")
     return MAIN_BRANCH
+
+
+def _check_state(relation: IcebergRelation, stream: StreamingOptions) -> None:
+    """Refuse a stream of what never changes."""
+    if relation.suffix is not None:
+        message = f"The metadata table '{relation.suffix}' is not read as a stream."
+        raise BergError(ErrorCode.INVALID, message, span=stream.span)
+    reference = relation.reference
+    if reference is not None and (not is_branch(reference) or stream.branch is not None):
+        message = f"'{reference}' asks for one state of {relation.parts[-1]}, and a stream reads on."
+        if is_branch(reference):
+            message = f"'{reference}' and 'branch' both say which branch of {relation.parts[-1]} to read."
+        place = stream.span if stream.branch is None else stream.branch.span
+        raise BergError(ErrorCode.INVALID, message, span=place, hint="Leave one of them out.")
 
 
 def _as_stream(source: IcebergSource, stream: StreamingOptions, relation: IcebergRelation) -> IcebergSource:

@@ -147,7 +147,7 @@ class ChangeReading:
             f"SELECT 0::BIGINT AS entry, {file} AS file, {position}::UINTEGER AS pos FROM ({scan.sql}) WHERE {deleted}"
         )
         index = {task.data_file.path: i for i, task in enumerate(tasks)}
-        rows = self.reading.cursor.execute(sql).to_arrow_table()
+        rows = self.reading.cursor.sql(sql).to_arrow_table()
         for (_, number), positions in runs(rows):
             found[index[scan.plan.tasks[number].data_file.path]] |= positions
         return found

@@ -74,16 +74,17 @@ def _named_start(metadata: TableMetadata, head: Snapshot | None, options: Stream
         snapshot_id = tagged.snapshot_id
     else:
         snapshot_id = int(value)
+    oldest: Snapshot | None = None
     for snapshot in ancestors(metadata, head):
         if snapshot.snapshot_id == snapshot_id:
             return snapshot.parent_id if options.inclusive else snapshot_id
         if snapshot.parent_id == snapshot_id and not options.inclusive:
             return snapshot_id  # which may be expired: nothing of it is read
-    try:
-        at_snapshot(metadata, snapshot_id)
-    except BergError as error:
-        error.hint = f"{error.hint} {_START}" if error.hint else _START
-        raise
+        oldest = snapshot
+    if metadata.snapshot(snapshot_id) is None and oldest is not None and oldest.parent_id is not None:
+        message = f"The table has no snapshot {snapshot_id}: those before snapshot {oldest.snapshot_id} are expired."
+        raise BergError(ErrorCode.NOT_FOUND, message, hint=_START)
+    at_snapshot(metadata, snapshot_id)
     message = f"Snapshot {snapshot_id} is not on the branch that is read."
     raise BergError(ErrorCode.INVALID, message, hint=_START)
 
@@ -142,7 +143,9 @@ def unread(metadata: TableMetadata, head: Snapshot | None, after: int | None, na
 
 def _broken_off(metadata: TableMetadata, oldest: Snapshot | None, after: int | None, name: str) -> BergError:
     expired = oldest is not None and oldest.parent_id is not None
-    if after is not None and (not expired or metadata.snapshot(after) is not None):
+    known = None if after is None else metadata.snapshot(after)
+    newer = known is not None and oldest is not None and known.timestamp_ms >= oldest.timestamp_ms
+    if after is not None and (newer or not expired):
         message = f"Table {name} was rolled back or replaced: its history does not hold snapshot {after} any more."
         hint = f"What was read until {after} is not in the table. {_AGAIN}"
         return BergError(ErrorCode.CONFLICT, message, hint=hint)

@@ -101,9 +101,17 @@ class IcebergReader(Reader):
     def poll(self) -> Batch | None:
         if self.finished:
             return None
-        if self._work is None and not self._offset.scan and not self._pending and not self._look():
+        if not self._is_behind and not self._look():
             return None
-        return self._batch()
+        batch = self._batch()
+        while batch is None and self._is_behind and not self.finished:
+            batch = self._batch()
+        return batch
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether there is something to read, as far as the table was looked at."""
+        return self._work is not None or bool(self._pending) or self._offset.scan
 
     @property
     def offset(self) -> Json:
@@ -120,7 +128,7 @@ class IcebergReader(Reader):
 
     @property
     def wait(self) -> float:
-        if self._work is not None or self._pending or self._offset.scan:
+        if self._is_behind:
             return 0.0
         return max(0.0, self._next_look - time.monotonic())
 
