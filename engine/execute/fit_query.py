@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,34 @@ def assign_query(session: Session, statement: st.Insert, table: LoadedTable, nam
     return fit(session, plan, schema, targets, statement.query, static_sql)
 
 
+def fit_stream(
+    session: Session, statement: st.Insert, table: LoadedTable, name: TableName
+) -> tuple[st.Query, Callable[[Sequence[PlannedColumn]], list[str]]]:
+    """The query of an INSERT that streams, and what makes SQL of the table's columns of the query's columns, which it
+    reads as ``i.c0`` and on.
+
+    :raises BergError: ARITY, TYPE or NOT_FOUND, at the place in the statement; what it gives raises too.
+    """
+    schema = table.metadata.schema
+    static_sql = _static_values(session, statement, table)
+    query = statement.query
+    fixed: list[NestedField] = []
+    if not statement.by_name:
+        fixed = _target_columns(session, statement, schema, static_sql, name)
+        query = (all_defaults if statement.defaults else with_defaults)(query, fixed)
+
+    def items(columns: Sequence[PlannedColumn]) -> list[str]:
+        targets = fixed
+        if statement.by_name:
+            targets = _columns_by_name(session, statement, schema, static_sql, name, columns)
+        else:
+            _check_arity(statement, targets, columns, name)
+        _check_types(session, columns, targets, statement.query)
+        return list(_stored_items(session, columns, schema, targets, static_sql, "i.").values())
+
+    return query, items
+
+
 def fit(
     session: Session,
     plan: QueryPlan,
@@ -74,9 +102,7 @@ def fit(
 
     :raises BergError: TYPE, at the query.
     """
-    for i, (target, source) in enumerate(zip(targets, plan.columns, strict=True)):
-        if not can_assign(source.type, from_iceberg(target.type), session.flavour):
-            raise _cannot_assign(session, target, source, query, i)
+    _check_types(session, plan.columns, targets, query)
     narrowed = [(t.name, from_iceberg(t.type), s.type) for t, s in zip(targets, plan.columns, strict=True)]
     static = constants(session, list(static_sql.values()), plan) if static_sql else ()
     return Assigned(
@@ -91,15 +117,34 @@ def _stored_sql(
     session: Session, plan: QueryPlan, schema: Schema, targets: Sequence[NestedField], given: Mapping[str, str]
 ) -> str:
     """The table's columns in order: ``targets`` from the query's, ``given`` as they are, the rest their defaults."""
-    context = Context(Planner(SessionRelations(session)), Scope(session.flavour), "a stored column")
-    values = dict(given)
-    for i, (target, source) in enumerate(zip(targets, plan.columns, strict=True)):
-        values[target.name] = assign(f"c{i}", source.type, from_iceberg(target.type), context)
-    items = [
-        f"{values.get(f.name) or literal_sql(f.type, f.write_default)} AS {identifier(f.name)}" for f in schema.fields
-    ]
+    values = _stored_items(session, plan.columns, schema, targets, given)
+    items = [f"{sql} AS {identifier(name)}" for name, sql in values.items()]
     columns = ", ".join(f"c{i}" for i in range(len(plan.columns)))
     return f"SELECT {', '.join(items)} FROM ({plan.sql}) AS q({columns})"
+
+
+def _stored_items(
+    session: Session,
+    sources: Sequence[PlannedColumn],
+    schema: Schema,
+    targets: Sequence[NestedField],
+    given: Mapping[str, str],
+    prefix: str = "",
+) -> dict[str, str]:
+    """The values of the table's columns as SQL over the query's, by name and in order."""
+    context = Context(Planner(SessionRelations(session)), Scope(session.flavour), "a stored column")
+    values = dict(given)
+    for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+        values[target.name] = assign(f"{prefix}c{i}", source.type, from_iceberg(target.type), context)
+    return {f.name: values.get(f.name) or literal_sql(f.type, f.write_default) for f in schema.fields}
+
+
+def _check_types(
+    session: Session, sources: Sequence[PlannedColumn], targets: Sequence[NestedField], query: st.Query
+) -> None:
+    for i, (target, source) in enumerate(zip(targets, sources, strict=True)):
+        if not can_assign(source.type, from_iceberg(target.type), session.flavour):
+            raise _cannot_assign(session, target, source, query, i)
 
 
 def _static_values(session: Session, statement: st.Insert, table: LoadedTable) -> dict[str, str]:
@@ -226,7 +271,7 @@ def _list_span(statement: st.Insert) -> Span:
 
 
 def _check_arity(
-    statement: st.Insert, targets: list[NestedField], sources: tuple[PlannedColumn, ...], name: TableName
+    statement: st.Insert, targets: list[NestedField], sources: Sequence[PlannedColumn], name: TableName
 ) -> None:
     if len(targets) == len(sources):
         return

@@ -85,7 +85,7 @@ def run_prepared(session: Session, prepared: Prepared) -> list[str]:
         with _told(session, assigned):
             return [write_to_sink(session, sink, assigned)]
     if is_declared(target.table):
-        target = target._replace(table=_make_declared(session, statement))
+        target = target._replace(table=make_declared(session, statement))
         upsert = upsert and upsert_into(target, statement.target.span)
     name, table = target.name, target.table
     if upsert is not None:
@@ -119,7 +119,7 @@ def is_declared(table: LoadedTable) -> bool:
     return not table.metadata_location
 
 
-def _make_declared(session: Session, statement: st.Insert) -> LoadedTable:
+def make_declared(session: Session, statement: st.Insert) -> LoadedTable:
     """Make the table, and its database, that the target of an INSERT stands for."""
     from bergsql.engine.definitions import pointer_named
     from bergsql.engine.execute.create_table import make_pointed

@@ -57,6 +57,6 @@ def explain(plan: StreamPlan, details: Sequence[str] = (), settings: Mapping[str
 
 def signature(node: Node) -> Json:
     """What must be the same for the state of a node to be taken up again by the node of the same uid."""
-    from bergsql.engine.streaming.planner.signature import signature_of
+    from bergsql.engine.streaming.signature import signature_of
 
     return signature_of(node)

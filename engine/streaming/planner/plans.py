@@ -9,7 +9,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.context import Planner
 from bergsql.engine.plan.query import query_columns
 from bergsql.engine.streaming.changelog import StreamColumn
-from bergsql.engine.streaming.nodes import CollectNode, StreamPlan
+from bergsql.engine.streaming.nodes import CollectNode, SinkNode, StreamPlan
 from bergsql.engine.streaming.planner.build import Building, Shared
 from bergsql.engine.streaming.planner.queries import plan_query
 from bergsql.engine.streaming.planner.ranks import settle
@@ -39,8 +39,15 @@ def insert_plan(inserts: Sequence[PlannedInsert], relations: Relations, name: st
     from bergsql.engine.streaming.planner.inserts import sink_node
 
     shared = Shared()
-    ends = tuple(sink_node(insert, relations, shared) for insert in inserts)
-    return finished(StreamPlan(ends, name), shared)
+    ends: list[SinkNode] = []
+    for number, insert in enumerate(inserts, 1):
+        try:
+            ends.append(sink_node(insert, relations, shared))
+        except BergError as error:
+            if len(inserts) > 1:
+                error.message = f"INSERT {number} of {len(inserts)} of the statement set: {error.message}"
+            raise error.at(insert.span) from None
+    return finished(StreamPlan(tuple(ends), name), shared)
 
 
 def query_stream(query: Query, relations: Relations, shared: Shared) -> Stream:
