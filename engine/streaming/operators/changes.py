@@ -37,10 +37,8 @@ def names(count: int, alias: str = "") -> str:
 def ordering(keys: Sequence[SortKey], alias: str = "") -> list[str]:
     """The parts of an ORDER BY."""
     dot = f"{alias}." if alias else ""
-    return [
-        f"{dot}{column(key.position)} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
-        for key in keys
-    ]
+    ways = ((key, "DESC" if key.descending else "ASC", "FIRST" if key.nulls_first else "LAST") for key in keys)
+    return [f"{dot}{column(key.position)} {way} NULLS {nulls}" for key, way, nulls in ways]
 
 
 def folded(batch: Batch, count: int) -> str:
@@ -49,9 +47,7 @@ def folded(batch: Batch, count: int) -> str:
     return f"SELECT {names(count)}, {weight}::BIGINT AS w FROM {batch.sql} GROUP BY {names(count)} HAVING {weight} <> 0"
 
 
-def changes(
-    context: OperatorContext, weighted: str, count: int, key: Sequence[int] | None
-) -> Batch | None:
+def changes(context: OperatorContext, weighted: str, count: int, key: Sequence[int] | None) -> Batch | None:
     """A batch of the rows of a query with the columns c0, … and ``w``: each as often as its weight says.
 
     What goes stands before what comes. Where a ``key`` of one row each is known, a row that goes and one that comes in
@@ -82,14 +78,12 @@ def held(context: OperatorContext, sql: str) -> Batch | None:
 
 
 def placed(context: OperatorContext, rows: Rows, tables: Sequence[pa.Table], more: Sequence[str] = ()) -> Batch | None:
-    """A batch of rows in Arrow with the columns c0, …, ``place`` and ``op``: in order of place, of one place the old first.
+    """A batch of rows in Arrow with the columns c0, …, ``place`` and ``op``: in order of place, the old before the new.
 
     ``more`` are columns behind those of ``rows``, in SQL.
     """
     items = [*rows.names, *more, f"{OP}::TINYINT AS {OP}"]
-    parts = [
-        f"SELECT {', '.join(items)}, place FROM {rows.relation(table)}" for table in tables if table.num_rows
-    ]
+    parts = [f"SELECT {', '.join(items)}, place FROM {rows.relation(table)}" for table in tables if table.num_rows]
     if not parts:
         return None
     return held(context, f"(SELECT * EXCLUDE (place) FROM ({' UNION ALL '.join(parts)}) ORDER BY place, {OP})")

@@ -5,7 +5,7 @@ A late row meets what is still there, as in Flink. A row without a partner comes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.streaming.changelog import END_OF_TIME, NO_WATERMARK, OP, Batch, RowKind, column
@@ -13,7 +13,14 @@ from bergsql.engine.streaming.nodes import IntervalJoinNode, JoinKind
 from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorContext
 from bergsql.engine.streaming.operators.changes import held, names, watermark_of, with_columns
 from bergsql.engine.streaming.operators.join_keys import equal_columns, key_sql
-from bergsql.engine.streaming.state.rows import NUMBER_BYTES, Rows, decode_number, encode_number, encode_numbers, prefixes
+from bergsql.engine.streaming.state.rows import (
+    NUMBER_BYTES,
+    Rows,
+    decode_number,
+    encode_number,
+    encode_numbers,
+    prefixes,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +69,8 @@ class _Side:
         keys = "".join(f", {sql} AS k{position}" for position, sql in enumerate(self._keys))
         null = " OR ".join(f"({sql}) IS NULL" for sql in (self._time, *self._keys))
         table = self._context.query(
-            f"SELECT {names(len(self.rows.names))}, {self._time} AS t{keys}, {null} AS u FROM {batch.sql} ORDER BY rowid"
+            f"SELECT {names(len(self.rows.names))}, {self._time} AS t{keys}, {null} AS u"
+            f" FROM {batch.sql} ORDER BY rowid"
         )
         alone = table.filter(table["u"]).select(self.rows.names)
         table = table.filter(pc.invert(table["u"]))
@@ -160,7 +168,7 @@ class IntervalJoin(Operator):
         equal = equal_columns(node.left_keys, node.right_keys)
         self._on = " AND ".join([*equal, within, *([f"({node.condition})"] if node.condition else [])])
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
         watermark = watermark_of(inputs)
         taken = [side.take(flow.batch) for side, flow in zip(self._sides, inputs, strict=True)]
         results = self._met(taken, watermark)

@@ -52,7 +52,7 @@ class Join(Operator):
         self._right = Side(context, "r", right, right_keys, strict)
         self._right.stored = not self._half or self._by_row
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
         watermark = watermark_of(inputs)
         left, left_alone = self._left.take(inputs[0].batch)
         right, right_alone = self._right.take(inputs[1].batch)
@@ -129,7 +129,12 @@ class Join(Operator):
         return dict(zip(found["id"].to_pylist(), zip(old, new, strict=True), strict=True))
 
     def _stay(
-        self, side: Side, changed: Part | None, others: Part | None, partners: dict[int, tuple[int, int]], totals: Totals
+        self,
+        side: Side,
+        changed: Part | None,
+        others: Part | None,
+        partners: dict[int, tuple[int, int]],
+        totals: Totals,
     ) -> list[str]:
         """Queries of the rows that are in the result for want of a partner (of a SEMI join: for having one)."""
         parts = []

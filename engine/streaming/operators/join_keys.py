@@ -27,7 +27,9 @@ def key_sql(
     context: OperatorContext, left: Node, right: Node, left_keys: Sequence[int], right_keys: Sequence[int]
 ) -> tuple[list[str], list[str]]:
     """The keys of each side in SQL over its columns, each pair in the type in which DuckDB compares it."""
-    pairs = [_pair(context, left.columns[a].type, right.columns[b].type) for a, b in zip(left_keys, right_keys, strict=True)]
+    pairs = [
+        _pair(context, left.columns[a].type, right.columns[b].type) for a, b in zip(left_keys, right_keys, strict=True)
+    ]
     return (
         [pair.format(column(position)) for pair, position in zip(pairs, left_keys, strict=True)],
         [pair.format(column(position)) for pair, position in zip(pairs, right_keys, strict=True)],
@@ -38,5 +40,5 @@ def _pair(context: OperatorContext, left: DataType, right: DataType) -> str:
     a, b = duckdb_name(left), duckdb_name(right)
     if a == b:
         return "{0}"
-    common = context.query(f"SELECT typeof(CASE WHEN true THEN NULL::{a} ELSE NULL::{b} END) AS t")["t"][0].as_py()
+    common: str = context.query(f"SELECT typeof(CASE WHEN true THEN NULL::{a} ELSE NULL::{b} END) AS t")["t"][0].as_py()
     return "{0}::" + common.replace("{", "{{").replace("}", "}}")

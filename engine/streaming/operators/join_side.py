@@ -35,7 +35,9 @@ class Part(NamedTuple):
 class Side:
     """One input of a join, and its state."""
 
-    def __init__(self, context: OperatorContext, name: str, node: Node, keys: Sequence[str], strict: Sequence[int]) -> None:
+    def __init__(
+        self, context: OperatorContext, name: str, node: Node, keys: Sequence[str], strict: Sequence[int]
+    ) -> None:
         self._context = context
         self._keys = keys
         self._strict = strict
@@ -90,7 +92,7 @@ class Side:
         keys: list[bytes] = []
         values: list[bytes] = []
         first: list[bytes] = []
-        for prefix in wanted:
+        for prefix in dict.fromkeys(wanted):
             for key, value in self._state.scan(prefix):
                 if key not in known:
                     keys.append(key)

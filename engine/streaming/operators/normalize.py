@@ -24,7 +24,7 @@ class Normalize(Operator):
         self._context = context
         self._rows = Rows(context, self._node.columns)
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
         (flow,) = inputs
         if flow.batch is None:
             return flow
@@ -41,7 +41,9 @@ class Normalize(Operator):
         values = self._rows.encode(new)
         gone = [place for place, value in enumerate(old) if value is not None and not lives[place]]
         come = [place for place, value in enumerate(old) if value is None and lives[place]]
-        turned = [place for place, value in enumerate(old) if value is not None and lives[place] and value != values[place]]
+        turned = [
+            place for place, value in enumerate(old) if value is not None and lives[place] and value != values[place]
+        ]
         context.state.put_many([(keys[place], values[place]) for place in come + turned])
         context.state.delete_many([keys[place] for place in gone])
         before = self._rows.decode([value for place in gone + turned if (value := old[place]) is not None])

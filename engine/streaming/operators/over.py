@@ -40,7 +40,9 @@ class Over(Operator):
         columns = node.inputs[0].columns
         self._rows = Rows(context, columns)
         self._waiting = None if self._proctime else Waiting(context, "rows", columns, node.time)
-        known = context.query("SELECT DISTINCT function_name AS f FROM duckdb_functions() WHERE function_type = 'aggregate'")
+        known = context.query(
+            "SELECT DISTINCT function_name AS f FROM duckdb_functions() WHERE function_type = 'aggregate'"
+        )
         aggregates = frozenset(known["f"].to_pylist()) | WINDOW_ONLY
         self._windows: list[tuple[Primitive, str]] = []
         self._calls: list[tuple[Call, list[int]]] = []
@@ -64,7 +66,6 @@ class Over(Operator):
         batch = None
         if rows is not None:
             first = prefixes(rows, self._partition)
-            relation = self._rows.relation(rows)
             if self._history is None:
                 batch = self._result(self._running(rows, first), "v")
             else:
@@ -120,7 +121,9 @@ class Over(Operator):
     def _values_schema(self) -> pa.Schema:
         nulls = ", ".join(f"{null} AS {name}" for null, name in zip(self._rows.nulls(), self._rows.names, strict=True))
         values = ", ".join(f"p{at}" for at in range(len(self._windows)))
-        return self._context.query(f"SELECT {values} FROM {self._windowed(f'(SELECT {nulls}, 0 AS place)')} LIMIT 0").schema
+        return self._context.query(
+            f"SELECT {values} FROM {self._windowed(f'(SELECT {nulls}, 0 AS place)')} LIMIT 0"
+        ).schema
 
     def _running(self, rows: pa.Table, first: Sequence[bytes]) -> str:
         """The rows with values, v0, v1, …, that go on from those of each partition's last row; these are noted."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from bergsql.engine.streaming.changelog import OP, Batch, ChangelogMode, RowKind, column
+from bergsql.engine.streaming.changelog import Batch, ChangelogMode, RowKind, column
 from bergsql.engine.streaming.nodes import RankNode
 from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorContext
 from bergsql.engine.streaming.operators.changes import IS_ADDED, names, ordering, placed, with_columns
@@ -58,7 +58,7 @@ class Rank(Operator):
         self._places = context.state.part("places")  # partition, row and arrival → key
         self._counters = context.state.part("counters")
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
         (flow,) = inputs
         if flow.batch is None:
             return flow
@@ -99,9 +99,9 @@ class Rank(Operator):
         values = self._rows.encode(table)
         heads = list(partitions)
         limit = (MAX_KEY - _PARTITION_BYTES - NUMBER_BYTES) // max(len(node.order), 1)
-        for key in node.order:
+        for by in node.order:
             encoded = encode_ordered(
-                table, column(key.position), descending=key.descending, nulls_first=key.nulls_first, limit=limit
+                table, column(by.position), descending=by.descending, nulls_first=by.nulls_first, limit=limit
             )
             heads = [head + one for head, one in zip(heads, encoded, strict=True)]
         identities = self._rows.identities(table) if self._retracts else []

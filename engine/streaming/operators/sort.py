@@ -22,7 +22,7 @@ class Sort(Operator):
         self._context = context
         self._waiting = Waiting(context, "rows", self._node.columns, self._node.time)
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
         (flow,) = inputs
         if self._proctime:
             # All rows of a round are processed at one time.
@@ -36,7 +36,10 @@ class Sort(Operator):
 
     def _sorted(self, relation: str) -> Batch | None:
         order = ", ".join([column(self._node.time), *ordering(self._node.order), "place"])
-        return held(self._context, f"(SELECT {names(len(self._node.columns))}, {OP}::TINYINT AS {OP} FROM {relation} ORDER BY {order})")
+        return held(
+            self._context,
+            f"(SELECT {names(len(self._node.columns))}, {OP}::TINYINT AS {OP} FROM {relation} ORDER BY {order})",
+        )
 
     def figures(self) -> dict[str, int]:
         return {"late rows dropped": self._waiting.late}

@@ -94,7 +94,9 @@ class _Versions:
         self._state.delete_many(gone)
 
     def _until(self, prefix: bytes, watermark: int) -> Iterable[tuple[bytes, bytes]]:
-        return self._state.scan(prefix, stop=None if watermark == END_OF_TIME else prefix + encode_number(watermark + 1))
+        return self._state.scan(
+            prefix, stop=None if watermark == END_OF_TIME else prefix + encode_number(watermark + 1)
+        )
 
 
 class TemporalJoin(Operator):
@@ -120,7 +122,7 @@ class TemporalJoin(Operator):
         met += [f"({node.condition})"] if node.condition else []
         self._met = " AND ".join([f"r.p IS NOT NULL AND r.{OP} <> {RowKind.DELETE.value}", *met])
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
         watermark = watermark_of(inputs)
         self._waiting.take(inputs[0].batch, drop_late=False)
         self._versions.take(inputs[1].batch)
@@ -153,7 +155,9 @@ class TemporalJoin(Operator):
             nulls = ", ".join(
                 f"{null} AS {column(width + position)}" for position, null in enumerate(self._versions.rows.nulls())
             )
-            return held(self._context, f"(SELECT {own}, {nulls}, l.{OP}::TINYINT AS {OP} FROM {left_sql} AS l ORDER BY place)")
+            return held(
+                self._context, f"(SELECT {own}, {nulls}, l.{OP}::TINYINT AS {OP} FROM {left_sql} AS l ORDER BY place)"
+            )
         inner = self._node.kind is JoinKind.INNER
         theirs = ", ".join(
             (f"r.{name}" if inner else f"CASE WHEN {self._met} THEN r.{name} END") + f" AS {column(width + position)}"
@@ -163,7 +167,8 @@ class TemporalJoin(Operator):
         return held(
             self._context,
             f"(SELECT {own}, {theirs}, l.{OP}::TINYINT AS {OP} FROM {left_sql} AS l"
-            f" ASOF LEFT JOIN {self._versions.rows.relation(versions)} AS r ON l.p = r.p AND l.t >= r.t{where} ORDER BY l.place)",
+            f" ASOF LEFT JOIN {self._versions.rows.relation(versions)} AS r ON l.p = r.p AND l.t >= r.t{where}"
+            " ORDER BY l.place)",
         )
 
 

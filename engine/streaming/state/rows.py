@@ -43,7 +43,7 @@ class Rows:
         return encode_keys(rows, self.names, limit=_LONGEST)
 
     def relation(self, rows: pa.Table) -> str:
-        """What stands behind FROM for rows in Arrow: columns c0, … in the stream's types, and the others as they are."""
+        """What stands behind FROM for rows in Arrow: c0, … in the stream's types, and other columns as they are."""
         items = [f"{name}::{type_} AS {name}" for name, type_ in zip(self.names, self.types, strict=True)]
         items += [name for name in rows.column_names if name not in self.names]
         return f"(SELECT {', '.join(items)} FROM {self._context.relation(rows)})"
