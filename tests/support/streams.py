@@ -277,5 +277,8 @@ def answer(sql: str, tables: Mapping[str, tuple[Sequence[StreamColumn], Iterable
 
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    config = {"default_null_order": "nulls_first_on_asc_last_on_desc", "threads": 1}
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "default_null_order": "nulls_first_on_asc_last_on_desc",
+        "threads": 1,
+    }
     return duckdb.connect(config=config)

@@ -25,6 +25,8 @@ class Normalize(Operator):
         self._rows = Rows(context, self._node.columns)
 
     def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
+        import pyarrow as pa
+
         (flow,) = inputs
         if flow.batch is None:
             return flow
@@ -49,8 +51,9 @@ class Normalize(Operator):
         before = self._rows.decode([value for place in gone + turned if (value := old[place]) is not None])
         before_kinds = [RowKind.DELETE.value] * len(gone) + [RowKind.UPDATE_BEFORE.value] * len(turned)
         after_kinds = [RowKind.INSERT.value] * len(come) + [RowKind.UPDATE_AFTER.value] * len(turned)
+        now_there = new.select(self._rows.names).take(pa.array(come + turned, pa.int64()))
         tables = (
             with_columns(before, place=gone + turned, op=before_kinds),
-            with_columns(new.select(self._rows.names).take(come + turned), place=come + turned, op=after_kinds),
+            with_columns(now_there, place=come + turned, op=after_kinds),
         )
         return Flow(placed(context, self._rows, tables), flow.watermark)
