@@ -113,6 +113,11 @@ def _quotient(a: Term, b: Term, type_: DataType) -> str:
     return f"TRY({quotient})" if wide else quotient  # a quotient of more than 38 digits is NULL
 
 
+def quotient(dividend: str, a: DataType, divisor: str, b: DataType, type_: DataType) -> str:
+    """SQL of the quotient of two decimals, a decimal of ``type_``. The divisor is not 0; NULL where it is NULL."""
+    return let_all([dividend, divisor], lambda both: _quotient((both[0], a), (both[1], b), type_))
+
+
 def digits_of(sql: str, type_: DataType) -> str:
     """A decimal's digits as a HUGEINT."""
     return _digits(sql, type_, "HUGEINT")

@@ -1,0 +1,1 @@
+"""What aggregate functions keep of a group, and how changes are brought into it."""
