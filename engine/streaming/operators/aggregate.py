@@ -16,6 +16,7 @@ from bergsql.engine.streaming.operators.accumulators.layout import MINUS, PLUS, 
 from bergsql.engine.streaming.operators.aggregate_rules import lay_out
 from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorContext
 from bergsql.engine.streaming.operators.group_state import GroupState, hash_sql, numbers, same_sql
+from bergsql.engine.streaming.operators.idle_groups import ENDS, IdleGroups
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,8 +58,9 @@ class Aggregate(Operator):
         (source,) = node.inputs
         columns = dict(zip(self._keys, self._types, strict=False))
         columns |= {name: type_ for name, (type_, _) in self._layout.states.items()}
-        if not columns:  # SELECT DISTINCT of no columns
-            columns = {"there": "BOOLEAN"}
+        self._idle = IdleGroups.of(context)
+        if self._idle is not None:
+            columns[ENDS] = "BIGINT"
         self._state = GroupState(context, scope, columns, hash_sql(self._keys))
         self._distinct: dict[str, DistinctCounts] = {
             stage.alias: DistinctCounts(
@@ -73,6 +75,10 @@ class Aggregate(Operator):
     def process(self, inputs: Sequence[Flow], now: int) -> Flow:
         (flow,) = inputs
         batch = None
+        if self._idle is not None:
+            for rows in self._idle.expired(self._state, now):
+                self._drop(rows)
+        self._now = now
         if flow.batch is not None:
             table = self._context.table(flow.batch)
             if table.rows:
@@ -140,16 +146,24 @@ class Aggregate(Operator):
         return f"SELECT {', '.join(items)} FROM ({inner}) AS m{order}"
 
     def _keep(self, fetched: Fetched, merged: pa.Table) -> None:
-        gone = merged.column("row").drop_null().to_numpy()
-        alive = merged.filter(merged.column("alive")) if self._retracts else merged
-        if "there" in self._state.columns:
-            alive = alive.append_column("there", alive.column("alive"))
-        if not self._layout.states and self._keys:
+        gone, alive = numbers(merged, "row"), merged
+        if self._retracts:
+            alive = merged.filter(merged.column("alive"))
+        elif not self._layout.states and self._idle is None:
             # SELECT DISTINCT: what is there already stays as it is.
-            fresh = alive.filter(alive.column("row").is_null())
-            self._state.replace(fetched, gone[:0], numbers(fresh, "place"), fresh)
-            return
-        self._state.replace(fetched, gone, numbers(alive, "place"), alive)
+            gone, alive = gone[:0], merged.filter(merged.column("row").is_null())
+        if self._idle is not None:
+            alive = alive.append_column(ENDS, _constant(self._idle.end(self._now), alive.num_rows))
+        blocks = self._state.replace(fetched, gone, numbers(alive, "place"), alive)
+        if self._idle is not None:
+            self._idle.touch(self._state, blocks, self._now)
+
+    def _drop(self, groups: pa.Table) -> None:
+        """Forget what is kept of groups beside their states."""
+        for distinct in self._distinct.values():
+            distinct.drop(self._context.relation(groups), self._keys)
+        for kept in self._kept.values():
+            kept.drop(groups, self._keys)
 
     # --- what is told ---------------------------------------------------------------------------------------------
 
@@ -160,8 +174,8 @@ class Aggregate(Operator):
             f"CASE WHEN r.alive AND {had} THEN CASE WHEN {changed} THEN [0, 1] ELSE [] END"
             f" WHEN r.alive THEN [1] WHEN {had} THEN [0] ELSE [] END"
         )
-        op = f"CAST(CASE WHEN r.side = 1 THEN CASE WHEN {had} THEN 2 ELSE 0 END WHEN r.alive THEN 1 ELSE 3 END AS TINYINT)"
-        return self._batch(merged, sides, op)
+        op = f"CASE WHEN r.side = 1 THEN CASE WHEN {had} THEN 2 ELSE 0 END WHEN r.alive THEN 1 ELSE 3 END"
+        return self._batch(merged, sides, f"CAST({op} AS TINYINT)")
 
     def _batch(self, merged: pa.Table, sides: str, op: str) -> Batch | None:
         keys, count = len(self._keys), len(self._results)
@@ -171,3 +185,9 @@ class Aggregate(Operator):
         both = f"SELECT *, unnest({sides}) AS side FROM {relation} AS r"
         batch = self._context.table(Batch(f"(SELECT {', '.join([*items, f'{op} AS {OP}'])} FROM ({both}) AS r)"))
         return batch if batch.rows else None
+
+
+def _constant(value: int, count: int) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(value, pa.int64()), count)

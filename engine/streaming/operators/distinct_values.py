@@ -11,8 +11,11 @@ from bergsql.engine.streaming.operators.accumulators.layout import MINUS, PLUS, 
 from bergsql.engine.streaming.operators.group_state import GroupState, hash_sql, numbers, pair_sql, same_sql
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from bergsql.engine.streaming.operators.base import OperatorContext
     from bergsql.engine.streaming.state.base import StateScope
+    from bergsql.engine.streaming.state.keyed import Fetched
 
 
 class DistinctCounts:
@@ -58,9 +61,8 @@ class DistinctCounts:
         self._state.replace(fetched, gone, numbers(stay, "place"), stay)
         return changes
 
-    def _counted(self, table: str):  # type: ignore[no-untyped-def]
+    def _counted(self, table: str) -> tuple[Fetched, pa.Table]:
         columns = [*self._keys, *self._values]
-        listed = ", ".join(columns)
         where = f" WHERE i.{column(self._filter)}" if self._filter is not None else ""
         count = f"count(*) FILTER (WHERE {PLUS}) - count(*) FILTER (WHERE {MINUS})" if self._retracts else "count(*)"
         groups = f" GROUP BY {', '.join(f'i.{c}' for c in columns)}" if columns else ""

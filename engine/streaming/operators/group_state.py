@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.engine.streaming.state.keyed import Fetched, KeyedRows
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from bergsql.engine.streaming.operators.base import OperatorContext
@@ -70,16 +69,17 @@ class GroupState:
         """The rows at some places, in any order; and a name under which DuckDB reads them, with ``row``."""
         import numpy as np
 
-        fetched = self.rows.fetch(np.unique(places))
+        ordered = np.sort(places)  # numpy's own unique takes three times as long
+        once = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+        fetched = self.rows.fetch(ordered[once])
         return fetched, self._context.relation(fetched.rows)
 
-    def replace(self, fetched: Fetched, gone: Longs, places: Places, rows: pa.Table) -> Longs:
+    def replace(self, fetched: Fetched, gone: Longs, places: Places, rows: pa.Table) -> Places:
         """Take rows away and put others; ``rows`` has the state's columns among others."""
         chosen = rows.select(list(self.columns)).cast(self.rows.schema)
         return self.rows.replace(fetched, gone, places, chosen)
 
 
-def numbers(table: pa.Table, name: str) -> np.ndarray:  # type: ignore[type-arg]
-    """A column of whole numbers without NULLs."""
-    values: np.ndarray = table.column(name).to_numpy()  # type: ignore[type-arg]
-    return values
+def numbers(table: pa.Table, name: str) -> Any:
+    """A column of whole numbers, without those that are NULL."""
+    return table.column(name).drop_null().to_numpy()

@@ -74,15 +74,16 @@ class OrderedValues(KeptValues):
         groups = f" GROUP BY {self._listed(f'i.{self._x}')}"
         more = f"count(*) FILTER (WHERE {PLUS}) - count(*) FILTER (WHERE {MINUS})"
         changes = self._context.query(
-            f"SELECT {self._listed(f'i.{self._x} AS x', f'{more} AS n')} FROM {source} AS i{self._where}{groups}"
+            f"SELECT {self._listed(f'i.{self._x} AS x', f'{more} AS n', f'bool_or({MINUS}) AS back')}"
+            f" FROM {source} AS i{self._where}{groups}"
         )
-        changes = changes.filter(changes.column("n").is_valid())
         keys = encode_keys(changes, self._keys, limit=_KEY)
         entries = [k + v for k, v in zip(keys, encode_ordered(changes, "x", limit=_VALUE), strict=True)]
         held = self._scope.get_many(entries)
         put: list[tuple[bytes, bytes]] = []
         gone: list[bytes] = []
         less: dict[bytes, int] = {}
+        back = changes.column("back").to_pylist()
         rows = zip(entries, held, changes.column("n").to_pylist(), encode_rows(changes, ["x"]), strict=True)
         for i, (entry, old, n, value) in enumerate(rows):
             count = n + (int.from_bytes(old[:_COUNT], "little") if old else 0)
@@ -90,11 +91,11 @@ class OrderedValues(KeptValues):
                 put.append((entry, count.to_bytes(_COUNT, "little") + value))
             elif old:
                 gone.append(entry)
-            if n < 0:
+            if back[i]:  # it may have come in the same batch
                 less.setdefault(keys[i], i)
         self._scope.put_many(put)
         self._scope.delete_many(gone)
-        return self._answer(changes.take(list(less.values())), self._ends(less, changes.schema.field("x").type))
+        return self._answer(_rows(changes, less), self._ends(less, changes.schema.field("x").type))
 
     def _ends(self, groups: dict[bytes, int], type: pa.DataType) -> pa.Array:
         import pyarrow as pa
@@ -122,7 +123,8 @@ class OrderedValues(KeptValues):
         values = [v[_COUNT:] for _, v in self._scope.scan(beginning)]
         rows = decode_rows(values, pa.schema([("x", type)]))
         order = pc.sort_indices(rows, [("x", "ascending")]).to_pylist()
-        return values[order[0 if self._kept.kind == "least" else -1]]
+        end: int = order[0 if self._kept.kind == "least" else -1]
+        return values[end]
 
 
 class ComingValues(KeptValues):
@@ -139,35 +141,37 @@ class ComingValues(KeptValues):
         self._next = int.from_bytes(number or b"", "big")
 
     def told(self, source: str) -> str:
-        rows = self._context.query(
-            f"SELECT {self._listed(f'i.{self._x} AS x', f'{MINUS} AS gone')} FROM {source} AS i{self._where} ORDER BY i.rowid"
-        )
+        items = self._listed(f"i.{self._x} AS x", f"{MINUS} AS gone")
+        rows = self._context.query(f"SELECT {items} FROM {source} AS i{self._where} ORDER BY i.rowid")
         keys = encode_keys(rows, self._keys, limit=_KEY)
         pairs = [k + v for k, v in zip(keys, encode_keys(rows, ["x"], limit=_VALUE), strict=True)]
-        gone = rows.column("gone").to_pylist()
-        put: list[tuple[bytes, bytes]] = []
-        put_values: list[tuple[bytes, bytes]] = []
-        less: dict[bytes, tuple[bytes, int]] = {}
         groups: dict[bytes, int] = {}
-        for i, (key, pair, value) in enumerate(zip(keys, pairs, encode_rows(rows, ["x"]), strict=True)):
+        for i, key in enumerate(keys):
             groups.setdefault(key, i)
-            if gone[i]:
+        self._change(keys, pairs, encode_rows(rows, ["x"]), rows.column("gone").to_pylist())
+        values = self._values(list(groups), rows.schema.field("x").type)
+        return self._answer(_rows(rows, groups), values)
+
+    def _change(self, keys: list[bytes], pairs: list[bytes], values: list[bytes], gone: list[bool]) -> None:
+        put: list[tuple[bytes, bytes]] = []
+        put_pairs: list[tuple[bytes, bytes]] = []
+        less: dict[bytes, tuple[bytes, int]] = {}
+        for key, pair, value, back in zip(keys, pairs, values, gone, strict=True):
+            if back:
                 less[pair] = (key, less.get(pair, (key, 0))[1] + 1)
                 continue
             number = self._next.to_bytes(8, "big")
             self._next += 1
             put.append((key + number, value))
-            put_values.append((pair + number, b""))
+            put_pairs.append((pair + number, b""))
         self._scope.put_many(put)
-        self._by_value.put_many(put_values)
+        self._by_value.put_many(put_pairs)
+        self._numbers.put_many([(b"next", self._next.to_bytes(8, "big"))])
         for pair, (key, count) in less.items():
             # Those of the batch are there by now: what is taken back may be one of them.
             oldest = [entry for entry, _ in islice(self._by_value.scan(pair), count)]
             self._by_value.delete_many(oldest)
             self._scope.delete_many([key + entry[-8:] for entry in oldest])
-        self._numbers.put_many([(b"next", self._next.to_bytes(8, "big"))])
-        values = self._values(list(groups), rows.schema.field("x").type)
-        return self._answer(rows.take(list(groups.values())), values)
 
     def _values(self, groups: Sequence[bytes], type: pa.DataType) -> pa.Array:
         import pyarrow as pa
@@ -189,6 +193,12 @@ class ComingValues(KeptValues):
     def _forget(self, key: bytes) -> None:
         super()._forget(key)
         self._by_value.delete_many([k for k, _ in self._by_value.scan(key)])
+
+
+def _rows(table: pa.Table, numbers: dict[bytes, int]) -> pa.Table:
+    import pyarrow as pa
+
+    return table.take(pa.array(numbers.values(), pa.int64()))
 
 
 def _running(counts: Sequence[int]) -> list[int]:

@@ -27,10 +27,24 @@ def retention_of(setting: Callable[[str], str | None], state: StateScope) -> Ret
 
     :raises BergError: OPTION for what is no duration.
     """
+    kept = kept_for(setting)
+    return Retention(state, kept) if kept > 0 else None
+
+
+def kept_for(setting: Callable[[str], str | None]) -> int:
+    """How many milliseconds state is kept after its last use; 0 for ever.
+
+    :raises BergError: OPTION for what is no duration.
+    """
     from bergsql.catalog.options import parse_duration
 
-    kept = parse_duration(setting(KEY) or "0", KEY)
-    return Retention(state, kept) if kept > 0 else None
+    return parse_duration(setting(KEY) or "0", KEY)
+
+
+def ends_at(now: int, kept: int) -> int:
+    """When what is used now ends, rounded up (milliseconds since 1970)."""
+    step = max(1, kept // _STEPS)
+    return -(-(now + kept) // step) * step
 
 
 class Retention:
@@ -43,15 +57,13 @@ class Retention:
     def __init__(self, state: StateScope, kept: int) -> None:
         """``kept``: milliseconds from the last use to the end."""
         self._kept = kept
-        self._step = max(1, kept // _STEPS)
         self._ends = state.part("ttl")
         self._timeline = state.part("ttl-timeline")
 
     def touch(self, keys: Sequence[bytes], now: int) -> None:
         """Note that ``keys`` are used now (milliseconds since 1970)."""
         keys = list(dict.fromkeys(keys))
-        end = -(-(now + self._kept) // self._step) * self._step  # rounded up
-        ends = _time(end)
+        ends = _time(ends_at(now, self._kept))
         known = self._ends.get_many(keys)
         # A clock that was set back shortens no life.
         moved = [(key, old) for key, old in zip(keys, known, strict=True) if old is None or old < ends]

@@ -1,9 +1,9 @@
 """An aggregation in SQL: what is computed of a batch, what is kept of a group, what comes out.
 
 A batch is reduced to *deltas*, a row a key, by one GROUP BY for each source of rows: the batch itself, and for DISTINCT
-the values that are new or gone. *State columns* are kept of a group; each is made of its old value (alias ``o``, all NULL
-where the group is new) and of deltas. Results are made of state columns. All three are SQL, so keys are never gone
-through one by one.
+the values that are new or gone. *State columns* are kept of a group; each is made of its old value (alias ``o``, all
+NULL where the group is new) and of deltas. Results are made of state columns. All three are SQL, so keys are never
+gone through one by one.
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ def _float_sum(term: Term) -> Result:
     def result(s: State) -> str:
         below = f"{s(n)} - {s(ends)} - {s(nan)} - {s(above)} > 0"
         return (
-            f"CASE WHEN {s(n)} = 0 THEN NULL WHEN {s(nan)} > 0 OR ({s(above)} > 0 AND {below}) THEN CAST('nan' AS DOUBLE)"
+            f"CASE WHEN {s(n)} = 0 THEN NULL"
+            f" WHEN {s(nan)} > 0 OR ({s(above)} > 0 AND {below}) THEN CAST('nan' AS DOUBLE)"
             f" WHEN {s(above)} > 0 THEN CAST('inf' AS DOUBLE) WHEN {below} THEN CAST('-inf' AS DOUBLE)"
             f" ELSE {s(total)} + {s(lost)} END"
         )
@@ -172,7 +173,9 @@ def _moments(term: Term) -> tuple[str, str]:
     finite = f"isfinite({x})"
 
     def part(*side: str) -> Moments:
-        n, mean, spread = (term.over(f"{f}({a})", finite, *side) for f, a in (("count", "*"), ("avg", x), ("var_pop", x)))
+        n, mean, spread = (
+            term.over(f"{f}({a})", finite, *side) for f, a in (("count", "*"), ("avg", x), ("var_pop", x))
+        )
         stage = term.stage
         return stage.delta(n), stage.delta(f"coalesce({mean}, 0)"), stage.delta(f"coalesce({spread} * {n}, 0)")
 

@@ -11,7 +11,7 @@ from typing import Final
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import Kind
-from bergsql.engine.streaming.operators.accumulators.layout import MINUS, PLUS, Result, State, Term
+from bergsql.engine.streaming.operators.accumulators.layout import PLUS, Result, State, Term
 
 BITS: Final = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INT: 32, Kind.BIGINT: 64}
 
@@ -78,7 +78,8 @@ def _bits(term: Term, aggregate: str, of_two: str, test: str) -> Result:
     width = BITS[term.type.kind]
     sign = f"CASE WHEN {term.x} < 0 THEN 1 ELSE 0 END"
     ones = [
-        term.total(f"sum({sign if bit == width - 1 else f'(({term.x} >> {bit}) & 1)'})", "BIGINT") for bit in range(width)
+        term.total(f"sum({sign if bit == width - 1 else f'(({term.x} >> {bit}) & 1)'})", "BIGINT")
+        for bit in range(width)
     ]
 
     def result(s: State) -> str:
