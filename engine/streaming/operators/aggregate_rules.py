@@ -60,30 +60,24 @@ _NO_MATTER: Final = frozenset(
     {"min", "max", "bool_and", "every", "bool_or", "some", "any", "bit_and", "bit_or", "any_value"}
 )
 """Functions of which DISTINCT changes nothing."""
+_ALL_IN_ORDER: Final = "It is of all values of a group in order, which would have to be read again with each change."
 _WHOLE: Final = {
-    "percentile": "it is of all values of a group in order",
-    "percentile_cont": "it is of all values of a group in order",
-    "percentile_disc": "it is of all values of a group in order",
-    "percentile_approx": "it is of all values of a group in order",
-    "median": "it is of all values of a group in order",
-    "mode": "it is of all values of a group",
-    "grouping_id": "GROUPING SETS of a stream are not",
-    "grouping": "GROUPING SETS of a stream are not",
+    **dict.fromkeys(("percentile", "percentile_cont", "percentile_disc", "percentile_approx", "median"), _ALL_IN_ORDER),
+    **dict.fromkeys(("quantile_cont", "quantile_disc"), _ALL_IN_ORDER),
+    "mode": "It is of all values of a group, which would have to be read again with each change.",
 }
 
 
 def unsupported(call: AggregateCall, mode: ChangelogMode) -> str | None:
-    """Why a call cannot be computed over an input of ``mode`` change by change; None where it can."""
-    name = call.function.upper()
+    """Why a call cannot be computed over an input of ``mode`` change by change, a sentence; None where it can."""
     if call.function not in FUNCTIONS:
-        reason = _WHOLE.get(call.function, "it cannot be brought up to date by changes")
-        return f"{name} in a stream: {reason}"
+        return _WHOLE.get(call.function, "Nothing is known of it by which changes could be brought in.")
     if call.order:
-        return f"{name} with ORDER BY in a stream: values are taken in the order in which they come"
+        return "In a stream values are taken in the order in which they come, not in that of ORDER BY."
     if call.function in ("listagg", "string_agg") and len(call.arguments) > 1:
-        return f"{name} in a stream with a separator that is no literal"
+        return "In a stream the separator is a literal."
     if mode is ChangelogMode.UPSERT:
-        return f"{name} over rows without their values before the change"
+        return "The rows' values before a change are not known."
     return None
 
 

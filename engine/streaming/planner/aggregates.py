@@ -149,6 +149,11 @@ def ready_call(stream: Stream, call: TakenCall, type_: DataType, building: Build
     )
     if call.duck in _WHOLE:
         raise not_supported(f"{call.name.upper()} in a stream", call.span)
+    from bergsql.engine.streaming.operators.aggregate_rules import unsupported
+
+    reason = unsupported(ready, stream.node.mode)
+    if reason is not None:
+        raise not_supported(f"{call.name.upper()} in a stream", call.span, reason)
     return stream, ready
 
 
