@@ -20,9 +20,24 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
+def reads_tables(query: st.Query) -> bool:
+    """Whether a query names a table: one that does not is no stream."""
+    from sqlglot import exp
+
+    return query.ast.find(exp.Table) is not None
+
+
 def select(session: Session, statement: st.Select) -> Result:
     """Run a query. Rows stream: nothing is read before it is asked for."""
-    plan = plan_query(statement.query, SessionRelations(session))
+    relations = SessionRelations(session)
+    if reads_tables(statement.query):
+        from bergsql.engine.streaming.planner import is_unbounded
+
+        if is_unbounded(statement.query, relations):
+            from bergsql.engine.execute.stream_select import stream_select
+
+            return stream_select(session, statement, relations)
+    plan = plan_query(statement.query, relations)
     return open_plan(session, plan, as_changes=session.setting("execution.runtime-mode") == "streaming")
 
 

@@ -216,7 +216,7 @@ class IcebergReader(Reader):
                 if not chosen:
                     self._offset, self._work = replace(offset, after=work.snapshot.snapshot_id, snapshot=None), None
                     sql = self._source.changes_of(self._reading).sql(self._table, work.changes)
-                    return Batch(sql) if sql else None
+                    return Batch(f"({sql})") if sql else None
                 break
             taken = self._take(work.files[offset.files :], chosen)
             chosen += taken
@@ -244,7 +244,7 @@ class IcebergReader(Reader):
             if known and (offset.watermark is None or min(known) > offset.watermark):
                 offset = replace(offset, watermark=min(known))
         self._offset = offset
-        return Batch(sql)
+        return Batch(f"({sql})")
 
     def _take(self, files: Sequence[FileTask], chosen: Sequence[FileTask]) -> list[FileTask]:
         """The first of the files that a batch may hold beside those that are chosen: one at least."""
