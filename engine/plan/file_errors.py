@@ -27,6 +27,16 @@ _OF_PARQUET = (
     ),
     (re.compile(r"Parquet file \((.*?)\) corrupted"), "its values cannot be decoded"),
 )
+_OF_CSV = re.compile(
+    r"CSV Error on Line: (\d+)(?s:.*?)\n"
+    r"(Value with unterminated quote found|Expected Number of Columns: [^\n]*|Error when converting column [^\n]*"
+    r"|Invalid unicode [^\n]*|Maximum line size of [^\n]*|Possible)"
+)
+_CSV_FILE = re.compile(r"\n\s*file = ([^\n]+)")
+_OF_JSON = re.compile(
+    r"(?:JSON transform error|Malformed JSON) in file \"(.*?)\", (?:at byte \d+ )?in line (\d+): ([^\n]*)"
+)
+_ALONE = "A format that ignores parse errors leaves out what cannot be read: '{}.ignore-parse-errors'='true'."
 _NUMBERS = {os.strerror(number): number for number in range(1, 134)}
 
 
@@ -50,12 +60,34 @@ def file_error(text: str) -> BergError | None:
         if broken := pattern.search(text):
             path = next(filter(None, broken.groups()))
             return BergError(ErrorCode.CORRUPT, f"Data file {path} is damaged: {reason}.")
+    if (lines := _broken_lines(text)) is not None:
+        return lines
     if "failed to offload data block" in text:
         return BergError(
             ErrorCode.EXECUTION,
             "The query needs more memory than engine.memory-limit allows, and the disk has no room for the rest.",
             hint="What does not fit into memory goes below BERGSQL_HOME.",
         )
+    return None
+
+
+def _broken_lines(text: str) -> BergError | None:
+    """The error for a file of CSV or JSON with a line that is no row."""
+    if json := _OF_JSON.search(text):
+        path, line, reason = json.groups()
+        message = f"Line {line} of {path} cannot be read: {reason.strip().rstrip('.')}."
+        return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("json"))
+    named = _CSV_FILE.search(text)
+    path = named[1].strip() if named else "a file"
+    if csv := _OF_CSV.search(text):
+        reason = (
+            "" if csv[2] == "Possible" else f": {csv[2].strip().rstrip('.').replace('Number of Columns', 'values')}"
+        )
+        message = f"Line {csv[1]} of {path} cannot be read{reason}."
+        return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("csv"))
+    if "CSV Parser state machine reached an invalid state" in text:
+        message = f"The quotes or ends of lines of {path} are not those of CSV."
+        return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("csv"))
     return None
 
 

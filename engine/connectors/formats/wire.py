@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import json as json_text
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from bergsql.engine.sql.quoting import distinct_names, identifier
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import BINARIES, STAMPS, DataType, Field, Kind
+from bergsql.engine.sql.types import BINARIES, FLOATS, STAMPS, DataType, Field, Kind
 
 _TEXT: Final = DataType(Kind.STRING)
 
@@ -17,6 +17,8 @@ class Wire(NamedTuple):
     """How a format of text writes times: SQL's ``2024-01-01 00:00:00``, or ISO 8601's with T."""
 
     iso: bool = False
+    json: bool = False
+    """Whether it is JSON that is written: numbers that JSON does not have are texts."""
 
     @staticmethod
     def final(type_: DataType) -> str:
@@ -36,7 +38,7 @@ class Wire(NamedTuple):
     @staticmethod
     def structure(columns: Sequence[tuple[str, DataType]]) -> str:
         """The structure of rows for DuckDB's ``from_json``."""
-        return json.dumps({name: duckdb_name(Wire.read_type(t)) for name, t in columns}, ensure_ascii=False)
+        return json_text.dumps({name: duckdb_name(Wire.read_type(t)) for name, t in columns}, ensure_ascii=False)
 
     @staticmethod
     def read(value: str, type_: DataType) -> str:
@@ -45,9 +47,12 @@ class Wire(NamedTuple):
 
     def write(self, value: str, type_: DataType) -> str:
         """SQL of what is written of a column's value."""
-        return _through(value, type_, self._written, _is_written, 0)
+        return _through(value, type_, self._written, _is_json_written if self.json else _is_written, 0)
 
     def _written(self, value: str, type_: DataType) -> str:
+        if type_.kind in FLOATS:
+            text = f"CAST({value} AS VARCHAR)"  # a FLOAT would be written with the digits of a DOUBLE
+            return f"CASE WHEN isfinite({value}) THEN to_json(CAST({text} AS DOUBLE)) ELSE to_json({text}) END"
         if type_.kind in BINARIES:
             return f"to_base64({value})"
         if type_.kind is Kind.TIMESTAMP_LTZ:
@@ -57,9 +62,7 @@ class Wire(NamedTuple):
         return f"replace({value}, ' ', 'T')" if self.iso and type_.kind in STAMPS else value
 
 
-SQL_WIRE: Final = Wire()
-ISO_WIRE: Final = Wire(iso=True)
-JSON_WIRE: Final = SQL_WIRE
+JSON_WIRE: Final = Wire(json=True)
 
 
 def _is_binary(type_: DataType) -> bool:
@@ -68,6 +71,10 @@ def _is_binary(type_: DataType) -> bool:
 
 def _is_written(type_: DataType) -> bool:
     return type_.kind in BINARIES or type_.kind in STAMPS or type_.kind in (Kind.TIME, Kind.DATE)
+
+
+def _is_json_written(type_: DataType) -> bool:
+    return _is_written(type_) or type_.kind in FLOATS
 
 
 def _decoded(value: str, type_: DataType) -> str:  # noqa: ARG001 - all bytes are alike
