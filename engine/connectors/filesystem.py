@@ -70,8 +70,12 @@ def _options(given: Mapping[str, str]) -> Sequence[OptionSpec]:
 def _check(table: ConnectorTable) -> None:
     path = table.options["path"]
     if "${env:" not in path:
-        storage_for(path)  # which refuses what it does not know
-        strip_scheme(path)
+        try:
+            storage_for(path)  # which refuses what it does not know
+            strip_scheme(path)
+        except BergError as error:
+            error.message = f"The option 'path': {error.message}"
+            raise
     if len(table.stored) == len(table.partitioning):
         raise BergError(ErrorCode.INVALID, "A table of files needs a column that is no partition.")
     FileSource(table)

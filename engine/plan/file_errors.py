@@ -77,13 +77,13 @@ def _broken_lines(text: str) -> BergError | None:
         path, line, reason = json.groups()
         message = f"Line {line} of {path} cannot be read: {reason.strip().rstrip('.')}."
         return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("json"))
+    if lacking := re.search(r'Object (.*) does not have key "(.*?)"', text):
+        return BergError(ErrorCode.CORRUPT, f"A line of JSON lacks the member '{lacking[2]}': {lacking[1][:200]}")
     named = _CSV_FILE.search(text)
     path = named[1].strip() if named else "a file"
     if csv := _OF_CSV.search(text):
-        reason = (
-            "" if csv[2] == "Possible" else f": {csv[2].strip().rstrip('.').replace('Number of Columns', 'values')}"
-        )
-        message = f"Line {csv[1]} of {path} cannot be read{reason}."
+        reason = csv[2].strip().rstrip(".").replace("Number of Columns", "values")
+        message = f"Line {csv[1]} of {path} cannot be read" + ("." if reason == "Possible" else f": {reason}.")
         return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("csv"))
     if "CSV Parser state machine reached an invalid state" in text:
         message = f"The quotes or ends of lines of {path} are not those of CSV."
