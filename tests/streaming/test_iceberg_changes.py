@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,10 +19,13 @@ from bergsql.engine.duck import Duck
 from bergsql.engine.plan.relations import IcebergRelation
 from bergsql.engine.streaming.sources.iceberg import iceberg_source
 from bergsql.engine.table.read_point import ancestors
+from bergsql.engine.table.scan import build_scan
 from tests.support.history.builder import TableBuilder
 from tests.support.history.random_table import EQUALITY_STEPS, POSITION_STEPS, STEPS, Plan, plans, play
 from tests.support.history.values import NANOSECONDS, token
-from tests.support.iceberg_streams import OPTIONS, Reading, Standpoint, fold
+from tests.support.iceberg_streams import OPTIONS, Reading, Standpoint, Stream, fold, planned
+from tests.support.statements.player import Player, open_session
+from tests.support.statements.story import ALL_SETUPS, CHANGES, Setup, story
 
 ALL_STEPS = (*STEPS, *POSITION_STEPS * 2, *EQUALITY_STEPS * 2)
 DUCK = Duck()
@@ -105,3 +110,42 @@ def follow(
 @given(plans(ALL_STEPS), st.sampled_from((1, 4, 1000)))
 def test_changes_lead_from_each_snapshot_to_the_next(plan: Plan, size: int) -> None:
     check(plan, size)
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+_KINDS = (*CHANGES, "insert select", "overwrite", "truncate")
+
+
+def text(row: Sequence[Any]) -> str:
+    """A row as what is equal in SQL has it: 0.0 and -0.0 are."""
+    return re.sub(r"-(0\.0\b)", r"\1", repr(tuple(row)))
+
+
+def table_rows(player: Player) -> Counter[str]:
+    scan = build_scan(player.load(), player.session.catalog("both").storage())
+    cursor = DUCK.execute(scan.sql, scan.variables)
+    found = Counter(text(row) for row in cursor.fetchall())
+    DUCK.done(cursor)
+    return found
+
+
+@pytest.mark.parametrize("setup", ALL_SETUPS, ids=str)
+def test_changes_of_statements(setup: Setup, tmp_path: Path) -> None:
+    """Each statement's changes lead to the rows behind it, whoever goes on from the offset."""
+    session = open_session(tmp_path, tmp_path / "wh")
+    session.execute("CREATE DATABASE both.s")
+    for seed in range(3):
+        player = Player(session, f"both.s.t{seed}", setup, seed)
+        steps = story(seed, length=10, kinds=_KINDS)
+        player.play(steps[0])
+        offset: Any = None
+        rows: Counter[str] = Counter()
+        for step in steps[1:]:
+            player.play(step)
+            following = Stream(planned(session, {"read.changelog": "true"}, name=player.table), DUCK, offset)
+            for batch in following.batches():
+                fold(rows, [(text(row[:-1]), row[-1]) for row in batch])
+            offset = following.reader.offset
+            assert +rows == table_rows(player), player.failed("the changes")
+    session.close()

@@ -19,6 +19,7 @@ from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.statements import Option, TableHint
 from bergsql.engine.streaming.changelog import ChangelogMode
 from bergsql.engine.streaming.sources.base import Json
+from bergsql.engine.table.manifest_memory import forget_memory
 from tests.support.iceberg_streams import (
     Stream,
     change,
@@ -260,6 +261,20 @@ def test_history_that_is_gone(session: Session) -> None:
     with pytest.raises(BergError, match=r"Snapshots of table .* were expired before they were read") as caught:
         following.poll()
     assert "without its saved state" in (caught.value.hint or "")
+
+
+def test_what_is_expired_while_it_is_read(session: Session) -> None:
+    """Files that are gone between the look at the table and the reading of a snapshot."""
+    following = stream(session, {"max-planning-snapshot-count": "1", "monitor-interval": "1 h"})
+    numbers = [insert(session, i) for i in (1, 2, 3)]
+    assert ids(following.poll() or []) == [1]
+    second = metadata_of(session).snapshot(numbers[1])
+    assert second is not None
+    expire(session, *numbers[:2])
+    Path((second.manifest_list or "").removeprefix("file:")).unlink()
+    forget_memory()
+    with pytest.raises(BergError, match=r"Snapshots of table .* were expired before they were read"):
+        following.poll()
 
 
 def test_what_was_read_may_be_expired(session: Session) -> None:

@@ -101,12 +101,18 @@ class IcebergReader(Reader):
     def poll(self) -> Batch | None:
         if self.finished:
             return None
-        if not self._is_behind and not self._look():
-            return None
-        batch = self._batch()
-        while batch is None and self._is_behind and not self.finished:
-            batch = self._batch()
-        return batch
+        if self._work is None and not self._offset.scan:
+            self._look()
+        try:
+            while self._is_behind and not self.finished:
+                batch = self._batch()
+                if batch is not None:
+                    return batch
+        except BergError as error:
+            if error.code is ErrorCode.NOT_FOUND:
+                self._check_still_there()
+            raise
+        return None
 
     @property
     def _is_behind(self) -> bool:
@@ -147,28 +153,25 @@ class IcebergReader(Reader):
 
     # --- looking for snapshots ---------------------------------------------------------------------------------------
 
-    def _look(self) -> bool:
-        """Look at the table, if it is time to, and whether there is something to read."""
+    def _look(self) -> None:
+        """Look at the table, if it is time to, for snapshots to read."""
         now = time.monotonic()
         if now < self._next_look:
-            return False
+            return
         self._next_look = now + self._options.monitor_interval_ms / 1000
         try:
-            self._table = self._source.load()
+            table = self._source.load()
         except BergError as error:
             self._failures += 1
             most = self._options.max_failures
             if error.code not in _PASSING or -1 < most < self._failures:
                 raise
             self._context.note(f"Table {self._source.name} could not be looked at: {error.message}")
-            return False
+            return
         self._failures = 0
-        metadata = self._table.metadata
-        if metadata is self._seen:
-            return False
-        self._pending = deque(self._unread(metadata))
-        self._seen = metadata
-        return bool(self._pending)
+        if table.metadata is not self._seen:
+            self._pending = deque(self._unread(table.metadata))
+            self._table, self._seen = table, table.metadata
 
     def _unread(self, metadata: TableMetadata) -> Sequence[Snapshot]:
         source = self._source
@@ -180,6 +183,14 @@ class IcebergReader(Reader):
         found = unread(metadata, head, self._offset.after, source.name)
         ids = [s.snapshot_id for s in found]
         return found[: ids.index(source.last) + 1] if source.last in ids else found
+
+    def _check_still_there(self) -> None:
+        """Say so where a file is not there because what was read was expired meanwhile."""
+        self._table = self._source.load()
+        if self._offset.scan:
+            self._scanned()
+        else:
+            self._unread(self._table.metadata)
 
     def _scanned(self) -> Snapshot:
         """The snapshot that is being read whole."""
