@@ -81,7 +81,7 @@ REFUSED = [
     ("TO_DATE('2024', 'www')", ErrorCode.UNSUPPORTED, "Reading 'www'"),
     ("CONVERT_TZ('1970-01-01 00:00:00', 'UTC', 'Mars')", ErrorCode.INVALID, "no time zone 'Mars'"),
     ("TO_TIMESTAMP_LTZ(5, 7)", ErrorCode.INVALID, "precision"),
-    ("CURRENT_WATERMARK(1)", ErrorCode.UNSUPPORTED, "CURRENT_WATERMARK"),
+    ("CURRENT_WATERMARK(1)", ErrorCode.TYPE, "CURRENT_WATERMARK"),
 ]
 
 

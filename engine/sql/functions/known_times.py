@@ -9,7 +9,8 @@ current_date                   | fs | today
 current_row_timestamp, current_time, localtime | f | now
 current_timestamp, localtimestamp, now | fs | now
 current_timezone               | s  | the session's time zone
-current_watermark, source_watermark | f | the watermark | watermarks are for streams
+current_watermark              | f  | how far a stream's event time has come; NULL in a batch
+source_watermark | f | the watermark of a source | watermarks of sources are not there
 date_add, date_sub             | s  | a date n days later, earlier
 date_diff, datediff            | s  | days from one date to another
 date_format                    | fs | a time in a pattern
@@ -24,9 +25,10 @@ week                           | f  | a part of a date
 extract                        | fs | a part of a time
 from_unixtime                  | fs | seconds since 1970 as text
 from_utc_timestamp, to_utc_timestamp | s | a time of UTC on a time zone's clock, and back
-hop_end, hop_proctime, hop_rowtime, hop_start, proctime, session_end | f | windows of streams | windows are for streams
+hop_end, hop_proctime, hop_rowtime, hop_start, session_end | f | windows of streams | windows are for streams
 session_proctime, session_rowtime, session_start, tumble_end | f | windows of streams | windows are for streams
 tumble_proctime, tumble_rowtime, tumble_start, descriptor | f | windows of streams | windows are for streams
+proctime                       | f  | the time at which a row is processed
 last_day                       | s  | the month's last day
 make_date                      | s  | a date of year, month and day
 make_dt_interval, make_interval, make_ym_interval, try_make_interval | s | an interval of its parts

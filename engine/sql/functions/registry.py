@@ -97,6 +97,7 @@ SUBJECTS = {
         kurtosis regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
         skewness try_sum
     """,
+    "stream_times": "current_watermark proctime",
     "windows": "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number",
     "system": """
         current_catalog current_database current_schema current_user monotonically_increasing_id session_user

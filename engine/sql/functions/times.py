@@ -55,6 +55,10 @@ def _now(kind: Kind, digits: int) -> Callable[[list[Bound], Context], Bound]:
     def made(arguments: list[Bound], context: Context) -> Bound:
         from bergsql.engine.plan.constants import constant
 
+        if context.planner.streams:  # it goes on, and each batch has its own time
+            clock = "now()" if kind is Kind.TIMESTAMP_LTZ else "CAST(now() AS TIMESTAMP)"
+            cut = f"date_trunc('milliseconds', {clock})" if digits == 3 else clock
+            return Bound(cut, DataType(kind, digits), "", False, volatile=True)
         now = context.planner.now if kind is Kind.TIMESTAMP_LTZ else _shown_now(context)
         if now is not None:
             if digits == 3:
@@ -79,7 +83,7 @@ def _shown_now(context: Context) -> datetime | None:
 def _today(arguments: list[Bound], context: Context) -> Bound:
     from bergsql.engine.plan.constants import constant
 
-    now = _shown_now(context)
+    now = None if context.planner.streams else _shown_now(context)
     return constant(now.date(), DATE, "") if now is not None else Bound("current_date", DATE, "", False)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.engine.plan.context import Context, Planner
 from bergsql.engine.plan.records import Record, replace
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
+from bergsql.engine.sql.functions.stream_times import PROCTIME_SQL
 from bergsql.engine.streaming.changelog import ChangelogMode, StreamColumn
 from bergsql.engine.streaming.nodes import CalcNode, SourceNode
 from bergsql.engine.streaming.planner.sql_columns import column_at, rewritten
@@ -156,13 +157,29 @@ class Building:
         joined: str = "",
     ) -> Stream:
         """A projection and a filter; what is a column unchanged stays what it was: a rowtime, a part of the key."""
+        if stream.node.mode is not ChangelogMode.INSERT_ONLY:
+            from bergsql.engine.streaming.planner.drawn import is_drawn, redrawn, refuse_drawn
+
+            refuse_drawn(conjuncts)
+            if any(is_drawn(sql) for sql, _ in items) or is_drawn(joined):
+                return redrawn(self, stream, items, joined)
+        return self.plain_calc(stream, items, conjuncts, joined)
+
+    def plain_calc(
+        self,
+        stream: Stream,
+        items: Sequence[tuple[str, StreamColumn]],
+        conjuncts: Sequence[str] = (),
+        joined: str = "",
+    ) -> Stream:
+        """As :meth:`calc`, whatever the items are."""
         node = stream.node
         at: dict[int, int] = {}
         columns: list[StreamColumn] = []
         for place, (sql, column) in enumerate(items):
             was = column_at(sql)
             if was is None:
-                columns.append(column)
+                columns.append(column._replace(proctime=sql == PROCTIME_SQL))
                 continue
             at.setdefault(was, place)
             source = node.columns[was]

@@ -21,6 +21,7 @@ from bergsql.engine.streaming.planner.attributes import join_key, join_mode
 from bergsql.engine.streaming.planner.build import Stage, Stream
 from bergsql.engine.streaming.planner.calls import Calls
 from bergsql.engine.streaming.planner.conditions import conjuncts_of
+from bergsql.engine.streaming.planner.drawn import is_drawn
 from bergsql.engine.streaming.planner.from_clause import plan_relation, settled
 from bergsql.engine.streaming.planner.sql_columns import reads, rewritten
 
@@ -95,13 +96,9 @@ def _tried(part: exp.Expr, stage: Stage, building: Building, ctes: Ctes) -> str 
     try:
         with building.taking(Calls(building, ctes)):
             bound = bind(part, context)
-            return None if _is_drawn(bound) else condition(bound, context, part, "WHERE").sql
+            return None if is_drawn(bound.sql) else condition(bound, context, part, "WHERE").sql
     except BergError:
         return None
-
-
-def _is_drawn(bound: Bound) -> bool:
-    return "random()" in bound.sql or "uuid()" in bound.sql
 
 
 def _join(stage: Stage, join: exp.Expr, building: Building, ctes: Ctes, where: list[exp.Expr]) -> Stage:
