@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bergsql.engine.sql.types import Kind
 from bergsql.engine.streaming.changelog import StreamColumn
 from bergsql.engine.streaming.nodes import AggregateNode
 from bergsql.engine.streaming.planner.attributes import only_inserts
@@ -68,7 +69,8 @@ def assemble(
         from bergsql.engine.streaming.planner.aggregates import aggregate
 
         stream, at = aggregate(stream, calls, node, building)
-        through(lambda s, n: f"i.c{at[n]}" if s == "g" else f"{s}.c{n}")
+        columns = stream.columns
+        through(lambda s, n: _result(at[n], columns) if s == "g" else f"{s}.c{n}")
         calls.overs = [_moved_over(o, at) for o in calls.overs]
         stream = building.filtered(stream, having)
     if calls.overs:
@@ -87,6 +89,12 @@ def assemble(
     from bergsql.engine.streaming.planner.ordering import apply_tail
 
     return apply_tail(stream, items, order, node, context, building, outermost=outermost)
+
+
+def _result(place: int, columns: Sequence[StreamColumn]) -> str:
+    """A column of a node's result. What operators hand over in Arrow has lost its type if that is HUGEINT."""
+    wide = columns[place].type.kind is Kind.HUGEINT
+    return f"CAST(i.c{place} AS HUGEINT)" if wide else f"i.c{place}"
 
 
 def _is_plain(node: exp.Expr) -> bool:

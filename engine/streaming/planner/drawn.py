@@ -1,4 +1,4 @@
-"""Values that are others each time they are computed: rand(), uuid(), the time. To take a row back needs the old one."""
+"""Values that are others each time: rand(), uuid(), the time. To take back a row that has one needs the old one."""
 
 from __future__ import annotations
 
