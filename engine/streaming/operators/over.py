@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class Over(Operator):
     """Late rows are dropped, as Flink drops them: the rows behind them have gone out."""
 
+    _schema: pa.Schema
+    _types: list[str]
+
     def __init__(self, node: OverNode) -> None:
         self._node = node
         self._width = len(node.inputs[0].columns)
@@ -57,7 +60,8 @@ class Over(Operator):
             for primitive, frame in self._windows
         )
         self._history = None if running else History(context, columns, node)
-        self._schema: pa.Schema | None = self._values_schema() if running else None
+        if running:
+            self._look_at_values()
         self._values = context.state.part("values")
 
     def process(self, inputs: Sequence[Flow], now: int) -> Flow:
@@ -75,6 +79,9 @@ class Over(Operator):
         if self._history is not None:
             self._history.forget(now * 1000 if self._proctime else flow.watermark)
         return Flow(batch, flow.watermark)
+
+    def figures(self) -> dict[str, int]:
+        return {"late rows dropped": self._waiting.late} if self._waiting is not None else {}
 
     def _passed(self, flow: Flow) -> pa.Table | None:
         """The rows whose turn it is, with ``place``, their order."""
@@ -118,22 +125,25 @@ class Over(Operator):
 
     # --- running values -----------------------------------------------------------------------------------------------
 
-    def _values_schema(self) -> pa.Schema:
+    def _look_at_values(self) -> None:
+        """The types of what the windows give, in DuckDB and in Arrow."""
         nulls = ", ".join(f"{null} AS {name}" for null, name in zip(self._rows.nulls(), self._rows.names, strict=True))
-        values = ", ".join(f"p{at}" for at in range(len(self._windows)))
-        return self._context.query(
-            f"SELECT {values} FROM {self._windowed(f'(SELECT {nulls}, 0 AS place)')} LIMIT 0"
-        ).schema
+        windowed = self._windowed(f"(SELECT {nulls}, 0 AS place)")
+        names = [f"p{at}" for at in range(len(self._windows))]
+        self._schema = self._context.query(f"SELECT {', '.join(names)} FROM {windowed} LIMIT 0").schema
+        types = self._context.query(
+            f"SELECT {', '.join(f'typeof({name}) AS {name}' for name in names)} FROM {windowed}"
+        )
+        self._types = [types[name][0].as_py() for name in names]
 
     def _running(self, rows: pa.Table, first: Sequence[bytes]) -> str:
         """The rows with values, v0, v1, …, that go on from those of each partition's last row; these are noted."""
-        assert self._schema is not None
         numbers: dict[bytes, int] = {}
         parts = [numbers.setdefault(prefix, len(numbers)) for prefix in first]
         keys = list(numbers)
         known = [(value, at) for at, value in enumerate(self._values.get_many(keys)) if value is not None]
         bases = with_columns(decode_rows([value for value, _ in known], self._schema), part=[at for _, at in known])
-        renamed = ", ".join(f"{name} AS b{name[1:]}" for name in self._schema.names)
+        renamed = ", ".join(f"p{at}::{type_} AS b{at}" for at, type_ in enumerate(self._types))
         going_on = ", ".join(
             f"{primitive.continued(f'b{at}', f'p{at}')} AS v{at}" for at, (primitive, _) in enumerate(self._windows)
         )

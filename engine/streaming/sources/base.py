@@ -124,6 +124,13 @@ class Source(ABC):
     def explain(self) -> str:
         """What is read and how, in one line."""
 
+    def fingerprint(self) -> Json:
+        """What is different when a bounded source would be read otherwise than before; None where that is not known.
+
+        It is asked for often, by who looks rows up in it.
+        """
+        return None
+
     def reading(self, positions: frozenset[int]) -> Source:  # noqa: ARG002 - most give all they have
         """The same source, of which only the columns at ``positions`` are used: the others may be NULL."""
         return self

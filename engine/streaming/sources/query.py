@@ -43,17 +43,30 @@ class QuerySource(Source):
     def explain(self) -> str:
         return f"{self.name}, read once"
 
+    def fingerprint(self) -> Json:
+        """The snapshots of the tables that it reads; unknown where it reads other things."""
+        scans = self._plan().scans
+        if not scans or any(scan.snapshot_id is None for scan in scans):
+            return None
+        return [[scan.table, scan.snapshot_id] for scan in scans]
+
     def reading(self, positions: frozenset[int]) -> Source:
         return QuerySource(self.name, self.columns, self.plan, positions, self.tables)
 
     def batch(self, context: ReaderContext) -> Batch:
         """All rows, as they are now."""
-        used = self.used if self.used is not None else frozenset(range(len(self.columns)))
-        plan = self.plan(used)
+        plan = self._plan()
         set_variables(context.cursor, plan.variables)
         names = ", ".join(column(n) for n in range(len(plan.columns)))
-        items = _items(self.columns, sorted(used))
+        items = _items(self.columns, sorted(self._used))
         return Batch(f"(SELECT {', '.join([*items, f'0::TINYINT AS {OP}'])} FROM ({plan.sql}) AS q({names}))")
+
+    @property
+    def _used(self) -> frozenset[int]:
+        return self.used if self.used is not None else frozenset(range(len(self.columns)))
+
+    def _plan(self) -> QueryPlan:
+        return self.plan(self._used)
 
 
 def _items(columns: Sequence[StreamColumn], used: Sequence[int]) -> list[str]:

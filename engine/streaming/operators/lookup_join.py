@@ -1,0 +1,106 @@
+"""The join of rows with a table as it is when they are processed: read whole, and again when it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.streaming.changelog import OP, Batch, column
+from bergsql.engine.streaming.nodes import JoinKind, LookupJoinNode
+from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorContext
+from bergsql.engine.streaming.operators.changes import held, names
+from bergsql.engine.streaming.operators.join_keys import equal_columns
+from bergsql.engine.streaming.state.rows import Rows
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from bergsql.engine.streaming.sources.base import Json
+
+
+class _ReaderContext:
+    """What a reader asks of the runtime, from what an operator has."""
+
+    max_rows = 1 << 62
+    max_bytes = 1 << 62
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._context = context
+
+    @property
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        return self._context.cursor
+
+    @property
+    def time_zone(self) -> str:
+        return self._context.time_zone
+
+    def relation(self, rows: pa.Table) -> str:
+        return self._context.relation(rows)
+
+    def note(self, message: str) -> None:
+        """What a reader has to say it says when it is read as a stream."""
+
+
+class LookupJoin(Operator):
+    """It keeps no state: a row that came out stays as it is, whatever becomes of the table."""
+
+    def __init__(self, node: LookupJoinNode) -> None:
+        self._node = node
+        self._name = identifier(f"lookup {node.uid}")
+        self._read: tuple[Json] | None = None
+        """The fingerprint of what the table holds, once it has been read."""
+        self._loads = 0
+
+    def open(self, context: OperatorContext) -> None:
+        self._context = context
+        self._rows = Rows(context, self._node.table.columns)
+        equal = equal_columns(self._node.left_keys, self._node.right_keys)
+        condition = self._node.condition
+        self._on = " AND ".join([*equal, *([f"({condition})"] if condition else [])]) or "true"
+
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
+        (flow,) = inputs
+        if flow.batch is None:
+            return flow
+        left = self._context.table(flow.batch)
+        self._load()
+        node = self._node
+        width = len(node.inputs[0].columns)
+        theirs = ", ".join(f"r.{name} AS {column(width + at)}" for at, name in enumerate(self._rows.names))
+        join = "LEFT JOIN" if node.kind is JoinKind.LEFT else "JOIN"
+        sql = (
+            f"(SELECT {names(width, 'l')}, {theirs}, l.{OP} FROM {left.sql} AS l {join} {self._name} AS r"
+            f" ON {self._on} ORDER BY l.rowid, r.rowid)"
+        )
+        return Flow(held(self._context, sql), flow.watermark)
+
+    def _load(self) -> None:
+        """Read the table, unless it is the same as when it was read last."""
+        source = self._node.table
+        known = source.fingerprint()
+        if known is not None and self._read == (known,):
+            return
+        cursor = self._context.cursor
+        columns = ", ".join(f"{name} {type_}" for name, type_ in zip(self._rows.names, self._rows.types, strict=True))
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {self._name} ({columns})")
+        reader = source.reader(_ReaderContext(self._context), None)
+        try:
+            while not reader.finished and (batch := reader.poll()) is not None:
+                self._add(batch)
+        finally:
+            reader.close()
+        self._read = (known,)
+        self._loads += 1
+
+    def _add(self, batch: Batch) -> None:
+        self._context.cursor.execute(f"INSERT INTO {self._name} SELECT {names(len(self._rows.names))} FROM {batch.sql}")
+
+    def close(self) -> None:
+        if self._read is not None:
+            self._context.cursor.execute(f"DROP TABLE IF EXISTS {self._name}")
+
+    def figures(self) -> dict[str, int]:
+        return {"table reads": self._loads}
