@@ -62,6 +62,9 @@ class FileSource(LocalSource):
     def signature(self) -> Mapping[str, Json]:
         return {"connector": "filesystem", "path": self._path, "format": self._kind}
 
+    def fingerprint(self) -> Json:
+        return [[file.path, file.size, file.changed] for file in self.directory.files()]
+
     def explain(self) -> str:
         watched = "" if self.interval is None else f", watched every {self.interval:g} s"
         return f"{self.name}: files of {self._kind} in {self._path}{watched}"
