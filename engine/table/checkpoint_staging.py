@@ -154,10 +154,13 @@ def _manifests(storage: Storage, directory: str) -> list[ManifestFile]:
     ]
 
 
-def remove_unprepared(storage: Storage, location: str, owner: str, durable: int, metadata: TableMetadata) -> None:
+def remove_unprepared(
+    storage: Storage, location: str, owner: str, durable: int, committed: int, metadata: TableMetadata
+) -> None:
     """Delete the files of ``owner`` that no checkpoint up to ``durable`` holds. No other process may run the job.
 
-    ``location`` is the table's data directory.
+    Of checkpoints up to ``committed``, which the table has, goes what was left for their commit. ``location`` is the
+    table's data directory.
     """
     if not storage.is_dir(location):
         return
@@ -168,6 +171,8 @@ def remove_unprepared(storage: Storage, location: str, owner: str, durable: int,
             storage.delete_tree(f"{location}/{name}")
         elif name != of and of.isdigit() and int(of) > durable:
             _throw_away(storage, f"{location}/{name}", metadata, location)
+        elif name != of and of.isdigit() and int(of) <= committed:
+            storage.delete_tree(f"{location}/{name}")
 
 
 def _throw_away(storage: Storage, directory: str, metadata: TableMetadata, above: str) -> None:

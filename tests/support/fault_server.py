@@ -1,4 +1,5 @@
-"""A process that runs bergsql again and again, each time in a child with another fault below its files.
+"""A process that runs bergsql, or a part of it, again and again: each time in a child, with another fault below its
+files.
 
 usage: LD_PRELOAD=LIBRARY fault_server.py LIBRARY MODULE…
 
@@ -37,8 +38,7 @@ def child(library: ctypes.CDLL, run: dict[str, Any]) -> None:
     try:
         for fd, path in ((0, os.devnull), (1, run["out"]), (2, run["err"])):
             os.dup2(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), fd)
-        from bergsql.shell.cli import main
-
+        main = importlib.import_module(run["module"]).main
         library.faults_arm(run["below"].encode(), run["mode"], run["at"], run["error"], run["kinds"])
         code = main(run["arguments"])
         sys.stdout.flush()

@@ -85,12 +85,15 @@ class Faults:
     process: subprocess.Popen[str]
     folder: Path
 
-    def run(self, arguments: Sequence[str], below: Path, fault: Fault = NONE) -> Ran:
-        """Run bergsql, with a fault among its steps below a directory."""
+    def run(
+        self, arguments: Sequence[str], below: Path, fault: Fault = NONE, *, module: str = "bergsql.shell.cli"
+    ) -> Ran:
+        """Run bergsql, with a fault among its steps below a directory. ``module`` is the one whose ``main`` it is."""
         out, err = self.folder / "out", self.folder / "err"
         for path in (out, err):
             path.unlink(missing_ok=True)
         run = {
+            "module": module,
             "arguments": list(arguments),
             "below": str(below),
             "mode": fault.mode,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from bergsql.engine.duck import duckdb
 from bergsql.engine.streaming.changelog import Batch
 from bergsql.engine.streaming.sinks.base import SinkContext, Writer
 from bergsql.engine.streaming.sinks.iceberg_buffer import RowBuffer
@@ -58,7 +61,8 @@ class IcebergWriter(Writer):
         self._job = JobTable(sink.target, context.job_id, context.sink_id)
         metadata = self._job.register(restored).metadata
         location = data_location({**metadata.properties, **sink.properties}, metadata.location)
-        remove_unprepared(self._job.storage, location, self._job.owner, restored, metadata)
+        committed = self._job.committed
+        remove_unprepared(self._job.storage, location, self._job.owner, restored, committed, metadata)
         name = f"rows of {context.sink_id}"
         self._buffer = RowBuffer(self._cursor, name, len(sink.columns), changes=self._changes is not None)
         self._open: _Checkpoint | None = None
@@ -66,6 +70,10 @@ class IcebergWriter(Writer):
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def write(self, batch: Batch) -> int:
+        with _told():
+            return self._write(batch)
+
+    def _write(self, batch: Batch) -> int:
         if self._changes is None and batch.rows and not self._buffer.rows and self._is_worth_files(batch):
             self._write_files(self._checkpoint(), batch.sql)
             return batch.rows
@@ -122,7 +130,8 @@ class IcebergWriter(Writer):
 
     def prepare(self, checkpoint: int) -> Json:
         try:
-            return self._prepare(checkpoint)
+            with _told():
+                return self._prepare(checkpoint)
         except BaseException:
             self.discard()
             raise
@@ -157,3 +166,16 @@ class IcebergWriter(Writer):
 
     def close(self) -> None:
         self.discard()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What DuckDB says of rows that it cannot make or write, as it is to be told."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        from bergsql.engine.plan.duck_errors import from_duckdb_error
+
+        raise from_duckdb_error(error) from error
