@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import select
 from contextlib import suppress
+from threading import RLock
 
 
 class Alarm:
     """A wait of one thread, which :meth:`ring` ends: now, or as soon as it begins.
 
-    A pipe and no lock: a signal's handler may ring while the thread that it interrupts is about to wait.
+    A pipe: a signal's handler may ring while the thread that it interrupts is about to wait. The lock keeps a late ring
+    from a descriptor that was closed, and may be somebody else's by now.
     """
 
     def __init__(self) -> None:
@@ -18,6 +20,7 @@ class Alarm:
         self._poll = select.poll()  # select() knows small descriptors only
         self._poll.register(self._read, select.POLLIN)
         self._open = True
+        self._lock = RLock()
 
     def wait(self, seconds: float) -> bool:
         """Wait, at most so long; gives whether it rang, and forgets that it did."""
@@ -30,12 +33,14 @@ class Alarm:
 
     def ring(self) -> None:
         """End the wait. From any thread, any number of times."""
-        if self._open:
-            with suppress(BlockingIOError):  # it rings already
-                os.write(self._write, b"!")
+        with self._lock:
+            if self._open:
+                with suppress(BlockingIOError):  # it rings already
+                    os.write(self._write, b"!")
 
     def close(self) -> None:
-        if self._open:
-            self._open = False
-            os.close(self._read)
-            os.close(self._write)
+        with self._lock:
+            if self._open:
+                self._open = False
+                os.close(self._read)
+                os.close(self._write)
