@@ -79,6 +79,8 @@ def _broken_lines(text: str) -> BergError | None:
         return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("json"))
     if lacking := re.search(r'Object (.*) does not have key "(.*?)"', text):
         return BergError(ErrorCode.CORRUPT, f"A line of JSON lacks the member '{lacking[2]}': {lacking[1][:200]}")
+    if malformed := re.search(r'Malformed JSON at byte \d+ of input: (.*?)\.\s+Input: "(.*)"', text):
+        return BergError(ErrorCode.CORRUPT, f"A text is no JSON: {malformed[1]}: {malformed[2][:200]}")
     named = _CSV_FILE.search(text)
     path = named[1].strip() if named else "a file"
     if csv := _OF_CSV.search(text):
