@@ -179,6 +179,8 @@ def _converse(
         code = run_batch(runner, scripts or [STANDARD_INPUT], continue_on_error=options.continue_on_error)
     except Quit as leaving:
         code = leaving.code
+    except KeyboardInterrupt:  # where no statement runs
+        code = ExitCode.INTERRUPTED
     return code if options.detach or not runner.jobs else _wait_for_jobs(runner, code, options)
 
 

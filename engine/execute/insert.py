@@ -51,7 +51,12 @@ class Prepared(NamedTuple):
 
 
 def insert(session: Session, statement: st.Insert) -> Result:
-    """Write the rows of a query to a table, in one commit."""
+    """Write the rows of a query to a table, in one commit; of a query that has no end, by a job."""
+    from bergsql.engine.execute.submit_job import started
+
+    job = started(session, [statement])
+    if job is not None:
+        return job
     first = prepare(session, statement)
     pending = [first]
 

@@ -12,6 +12,7 @@ from bergsql.catalog.errors import BergError
 from bergsql.engine.execute import at_target
 from bergsql.engine.execute.insert import Prepared, is_declared, prepare, run_prepared
 from bergsql.engine.execute.outcome import DONE
+from bergsql.engine.execute.submit_job import started
 from bergsql.engine.result import Result, ResultKind, ok
 from bergsql.engine.sql import statements as st
 
@@ -23,6 +24,9 @@ def run(session: Session, statement: st.StatementSet) -> Result:
     """Run the INSERTs of a set; each tells what it did."""
     if not statement.inserts:
         return ok()
+    job = started(session, statement.inserts)
+    if job is not None:
+        return job
     prepared = [_checked(session, statement, number) for number in range(len(statement.inserts))]
     messages: list[str] = []
     for number, member in enumerate(prepared):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.execute.session_spec import session_spec
 from bergsql.engine.names import table_name
+from bergsql.engine.result import Result, ResultKind
 from bergsql.engine.sql import statements as st
 from bergsql.engine.streaming.jobs import control, registry, savepoints
 from bergsql.engine.streaming.jobs.hidden import taken_apart
@@ -18,6 +19,22 @@ from bergsql.engine.version import version
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
     from bergsql.engine.streaming.jobs.registry import Job
+    from bergsql.engine.streaming.nodes import StreamPlan
+
+
+SUBMITTING = "Submitting SQL update statement to the cluster..."
+SUBMITTED = "SQL update statement has been successfully submitted to the cluster:"
+
+
+def started(session: Session, inserts: Sequence[st.Insert]) -> Result | None:
+    """What the statement that runs gives as a job; None where its queries end, so that it runs here."""
+    from bergsql.engine.relations import SessionRelations
+    from bergsql.engine.streaming.planner import is_unbounded
+
+    if not any(is_unbounded(each.query, SessionRelations(session)) for each in inserts):
+        return None
+    job = submit(session, inserts)
+    return Result(ResultKind.DML, messages=(SUBMITTING, f"{SUBMITTED}\nJob ID: {job.id}\n"), job=job)
 
 
 def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = None) -> Job:
@@ -26,6 +43,9 @@ def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = No
     :param name: default: ``pipeline.name``, else that of its tables, as Flink has it.
     :raises BergError: what keeps it from running; then there is no such job.
     """
+    from bergsql.engine.execute.stream_insert import plan_insert_jobs
+
+    plan_insert_jobs(session, inserts)  # which tells what is wrong with it, here and now
     id_ = registry.new_id()
     path = session.setting(savepoints.PATH_SETTING)
     savepoint = savepoints.load(path) if path else None
@@ -53,6 +73,13 @@ def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = No
     except BaseException:
         registry.remove(job)
         raise
+
+
+def planned(session: Session, text: str) -> StreamPlan:
+    """The plan of a job's statement."""
+    from bergsql.engine.execute.stream_insert import plan_insert_jobs
+
+    return plan_insert_jobs(session, inserts_of(text, session))
 
 
 def _take_over(savepoint: savepoints.Savepoint, job: Job) -> None:

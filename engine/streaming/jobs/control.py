@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.streaming.jobs.files import PRIVATE, read_json, write_json
 from bergsql.engine.streaming.jobs.registry import Job, job_at, spec_of
-from bergsql.engine.streaming.jobs.status import JobState, Status, told
+from bergsql.engine.streaming.jobs.status import JobState, Status, is_alive, told
 
 if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json
@@ -175,12 +175,9 @@ def _resume_hint(job: Job) -> str:
 
 
 def wait(job: Job) -> Job:
-    """Wait until a job has ended."""
-    while True:
-        now = job_at(job.directory)
-        if now.state.final:
-            for child in _children:
-                if child.pid == now.status.pid:
-                    child.wait()  # it has said its last word
-            return now
+    """Wait until a job has ended, and its process is gone."""
+    while not (now := job_at(job.directory)).state.final or is_alive(now.status):
         time.sleep(_LOOK)
+    for child in _children:
+        child.poll()
+    return now

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError
 from bergsql.engine.streaming.jobs.files import read_json
+
+if TYPE_CHECKING:
+    from bergsql.engine.streaming.runner import Runner
 
 
 class Request(NamedTuple):
@@ -37,11 +39,11 @@ class Request(NamedTuple):
 class Stops:
     """The requests to a process, while it is entered. For the main thread.
 
-    ``interrupt`` is called, from another thread, when all is to be given up at once.
+    ``runner`` is woken by a request, or interrupted by one that is to be heard at once.
     """
 
     def __init__(self, directory: Path) -> None:
-        self.interrupt: Callable[[], None] | None = None
+        self.runner: Runner | None = None
         self.asked: Request | None = None
         self._directory = directory
         self._event = threading.Event()
@@ -82,8 +84,8 @@ class Stops:
             return  # it is about to
         self.asked = request
         self._event.set()
-        if request.at_once and (interrupt := self.interrupt) is not None:
-            interrupt()
+        if (runner := self.runner) is not None:
+            (runner.interrupt if request.at_once else runner.wake)()
 
     def wait(self, seconds: float) -> bool:
         """Wait, but no longer than until it is to stop; whether it is."""
