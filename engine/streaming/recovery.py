@@ -54,12 +54,14 @@ def check_plan(
 
     :raises BergError: INVALID, naming the operator, source or sink that does not fit, and why.
     """
+    from bergsql.catalog.options import parse_bool
+
     now: dict[str, Json] = {node.uid: _description(node, operators, signature) for node in nodes}
     kept: Any = store.get_meta(_NODES) or {}
     if kept != now:
         checkpoint = Checkpoint.last(store)
         scopes = [name for name in store.scopes() if store.entries(name)]
-        ignore = (setting(IGNORE_KEY) or "false").lower() == "true"
+        ignore = parse_bool(setting(IGNORE_KEY) or "false", IGNORE_KEY)
         for uid, before in kept.items():
             held = _held(uid, checkpoint, checkpoint.is_committed(store), scopes)
             if held is not None:
@@ -89,7 +91,7 @@ def _compare(store: Store, uid: str, held: str, before: Any, after: Any, ignore:
     if before["version"] != after["version"]:
         raise _unfit(uid, held, before, "another version of bergsql made it")
     for what in _differences(before["signature"], after["signature"]):
-        raise _unfit(uid, held, before, f"{what} is another one now")
+        raise _unfit(uid, held, before, what)
 
 
 def _unfit(uid: str, held: str, before: Any, why: str, *, can_ignore: bool = False) -> BergError:
@@ -104,7 +106,7 @@ def _unfit(uid: str, held: str, before: Any, why: str, *, can_ignore: bool = Fal
     )
 
 
-def _differences(before: Any, after: Any, name: str = "") -> Iterator[str]:
+def _differences(before: Any, after: Any, name: str = "meaning") -> Iterator[str]:
     """Where two signatures differ, in words."""
     if before == after:
         return
@@ -112,7 +114,8 @@ def _differences(before: Any, after: Any, name: str = "") -> Iterator[str]:
         for key in [*before, *(key for key in after if key not in before)]:
             yield from _differences(before.get(key), after.get(key), str(key))
     else:
-        yield f"its '{name}'" if name else "it"
+        known = all(value is None or isinstance(value, str | int | bool) for value in (before, after))
+        yield f"its '{name}' was {before!r} and is {after!r} now" if known else f"its '{name}' is another one now"
 
 
 def _description(node: Node, operators: Mapping[str, Operator], signature: Callable[[Node], Json]) -> Json:

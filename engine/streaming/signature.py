@@ -29,7 +29,8 @@ def signature_of(node: Node) -> Json:
             said[each_field.name] = _plain(getattr(node, each_field.name))
     source = getattr(node, "source", None)
     if source is not None:
-        said.update(_plain(dict(source.signature)))
+        said["source"] = source.name
+        said["read"] = _plain(dict(source.signature))
     sink = getattr(node, "sink", None)
     if sink is not None:
         said["sink"] = sink.name

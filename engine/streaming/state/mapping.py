@@ -24,37 +24,52 @@ memory until then, though the system may take them at any time."""
 
 def open_environment(path: Path, durable: bool) -> Any:
     """The lmdb environment in the directory ``path``, which is made if need be, for its owner's eyes only."""
-    import lmdb
-
-    fresh = not (path / DATA_FILE).exists()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for size in _SIZES:
-            try:
-                environment = lmdb.open(
-                    str(path),
-                    map_size=size,
-                    max_dbs=_MAPS,
-                    mode=0o600,
-                    sync=durable,
-                    metasync=durable,
-                    # Neighbours of a page that was read are seldom needed: keys are spread like hashes.
-                    readahead=False,
-                    # One process, one thread, which holds a lock of its own (state/store.py).
-                    lock=False,
-                )
-                break
-            except (MemoryError, lmdb.MemoryError, lmdb.Error) as error:
-                if size == _SIZES[-1] or not _no_memory(error):
-                    raise
-        if fresh and durable:
-            sync_directory(path)
-            sync_directory(path.parent)
+        if durable and not (path / DATA_FILE).exists():
+            _make(path)
+        return _opened(path, durable)
     except Exception as error:
         if (known := told(error, path)) is not None:
             raise known from error
         raise
-    return environment
+
+
+def _make(path: Path) -> None:
+    """Make an empty environment, whole or not at all: lmdb's first write may be cut short as any other."""
+    part = path / "new"
+    part.mkdir(mode=0o700, exist_ok=True)
+    (part / DATA_FILE).unlink(missing_ok=True)
+    environment = _opened(part, durable=True)
+    environment.sync(True)
+    environment.close()
+    (part / DATA_FILE).rename(path / DATA_FILE)
+    part.rmdir()
+    sync_directory(path)
+    sync_directory(path.parent)
+
+
+def _opened(path: Path, durable: bool) -> Any:
+    import lmdb
+
+    for size in _SIZES:
+        try:
+            return lmdb.open(
+                str(path),
+                map_size=size,
+                max_dbs=_MAPS,
+                mode=0o600,
+                sync=durable,
+                metasync=durable,
+                # Neighbours of a page that was read are seldom needed: keys are spread like hashes.
+                readahead=False,
+                # One process, one thread, which holds a lock of its own (state/store.py).
+                lock=False,
+            )
+        except (MemoryError, lmdb.Error) as error:
+            if size == _SIZES[-1] or not _no_memory(error):
+                raise
+    raise AssertionError
 
 
 def settle(environment: Any) -> None:
