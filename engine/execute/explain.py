@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -45,8 +46,8 @@ def explain(session: Session, statement: st.Explain) -> Result:
         )
     inner = statement.statement
     members = inner.inserts if isinstance(inner, st.StatementSet) else (inner,)
-    lines: list[str] = []
-    for number, member in enumerate(members, 1):
+    lines: list[str] = _stream_lines(session, members, statement)
+    for number, member in enumerate(() if lines else members, 1):
         try:
             told = _lines(session, member, statement)
         except BergError as error:
@@ -56,6 +57,36 @@ def explain(session: Session, statement: st.Explain) -> Result:
         lines += ["", *told] if lines else told
     title = "plan" if session.flavour is Flavour.SPARK else "result"
     return Result(ResultKind.LISTING, (Column(title, STRING),), [[("\n".join(lines) + "\n",)]])
+
+
+def _stream_lines(session: Session, members: Sequence[st.Statement], statement: st.Explain) -> list[str]:
+    """What is told of statements that stream; nothing where none does."""
+    queries = [m.query for m in members if isinstance(m, st.Select | st.Insert)]
+    from bergsql.engine.streaming.planner import explain as explain_stream
+    from bergsql.engine.streaming.planner import is_unbounded, plan_select
+
+    if not any(is_unbounded(query, SessionRelations(session)) for query in queries):
+        return []
+    details = statement.mode.split(", ")
+    if "ANALYZE" in details:
+        message = "EXPLAIN ANALYZE runs the statement, and a stream has no end."
+        raise BergError(ErrorCode.INVALID, message, span=statement.span, hint="EXPLAIN shows its plan.")
+    inserts = [m for m in members if isinstance(m, st.Insert)]
+    if inserts:
+        from bergsql.engine.execute.stream_insert import plan_insert_jobs
+
+        plan = plan_insert_jobs(session, inserts, makes=False)
+    else:
+        plan = plan_select(queries[0], SessionRelations(session))
+    ttl = session.setting("table.exec.state.ttl")
+    lines = ["Stream", *("  " + line for line in explain_stream(plan, details, {"table.exec.state.ttl": ttl or ""}))]
+    if "JSON_EXECUTION_PLAN" in details:
+        from bergsql.engine.streaming.planner.plan_text import json_plan as json_of_stream
+
+        lines += ["", "== Physical Execution Plan ==", json_of_stream(plan)]
+    if "PLAN_ADVICE" in details:
+        lines += ["", "No available advice..."]
+    return lines
 
 
 def _lines(session: Session, inner: st.Statement, statement: st.Explain) -> list[str]:

@@ -22,15 +22,19 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.sinks.base import Sink
 
 
-def plan_insert_jobs(session: Session, inserts: Sequence[st.Insert], name: str = "") -> StreamPlan:
+def plan_insert_jobs(
+    session: Session, inserts: Sequence[st.Insert], name: str = "", *, makes: bool = True
+) -> StreamPlan:
     """The plan of INSERTs that stream together: what several read of a source is read once.
+
+    ``makes``: whether a table that a pointer declares is made if it is not there yet; without, such a plan cannot run.
 
     :raises BergError: with its place, for what is wrong and for what cannot stream.
     """
-    return plan_inserts([_planned(session, each) for each in inserts], SessionRelations(session), name)
+    return plan_inserts([_planned(session, each, makes=makes) for each in inserts], SessionRelations(session), name)
 
 
-def _planned(session: Session, statement: st.Insert) -> PlannedInsert:
+def _planned(session: Session, statement: st.Insert, *, makes: bool) -> PlannedInsert:
     span = statement.target.span
     found = connector_target(session, statement)
     if statement.overwrite:
@@ -45,12 +49,12 @@ def _planned(session: Session, statement: st.Insert) -> PlannedInsert:
         connector = sink_target(session, statement, found)
         query, items = fit_stream(session, statement, connector[0].table, connector[0].name)
         return PlannedInsert(query, connector[1], _checked(items, connector[1]), span)
-    target, sink = _iceberg(session, statement)
+    target, sink = _iceberg(session, statement, makes=makes)
     query, items = fit_stream(session, statement, target.table, target.name)
     return PlannedInsert(query, sink, _as_planned(items), span)
 
 
-def _iceberg(session: Session, statement: st.Insert) -> tuple[Target, Sink]:
+def _iceberg(session: Session, statement: st.Insert, *, makes: bool) -> tuple[Target, Sink]:
     """The Iceberg table, or the branch of one, that is written, as a sink."""
     from bergsql.engine.execute.destination import destination
     from bergsql.engine.execute.insert import is_declared, make_declared
@@ -60,7 +64,7 @@ def _iceberg(session: Session, statement: st.Insert) -> tuple[Target, Sink]:
 
     span = statement.target.span
     target = destination(session, statement.target, declared=True)
-    if is_declared(target.table):
+    if is_declared(target.table) and makes:
         target = target._replace(table=make_declared(session, statement))
     metadata = target.table.metadata
     hints = insert_hints(statement.hints, metadata, SessionRelations(session))

@@ -26,8 +26,8 @@ extract                        | fs | a part of a time
 from_unixtime                  | fs | seconds since 1970 as text
 from_utc_timestamp, to_utc_timestamp | s | a time of UTC on a time zone's clock, and back
 hop, hop_end, hop_proctime, hop_rowtime, hop_start, session_end | f | windows of streams | windows are for streams
-session, session_proctime, session_rowtime, session_start, tumble, tumble_end | f | windows of streams | windows are for streams
-tumble_proctime, tumble_rowtime, tumble_start, descriptor | f | windows of streams | windows are for streams
+session, session_proctime, session_rowtime, session_start, tumble | f | windows of streams | windows are for streams
+tumble_end, tumble_proctime, tumble_rowtime, tumble_start, descriptor | f | windows of streams | windows are for streams
 proctime                       | f  | the time at which a row is processed
 last_day                       | s  | the month's last day
 make_date                      | s  | a date of year, month and day

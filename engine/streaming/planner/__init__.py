@@ -50,7 +50,7 @@ def plan_inserts(inserts: Sequence[PlannedInsert], relations: Relations, name: s
 
 def explain(plan: StreamPlan, details: Sequence[str] = (), settings: Mapping[str, str] | None = None) -> list[str]:
     """The plan as indented lines, each node above its inputs. ``details``: words of EXPLAIN, as CHANGELOG_MODE."""
-    from bergsql.engine.streaming.planner.explain import lines
+    from bergsql.engine.streaming.planner.plan_text import lines
 
     return lines(plan, details, settings or {})
 

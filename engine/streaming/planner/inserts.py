@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from bergsql.engine.sql.types import INTEGERS, TEXTS, DataType, Kind
 from bergsql.engine.streaming.nodes import SinkNode
 from bergsql.engine.streaming.planner.build import Building
+from bergsql.engine.streaming.planner.sql_columns import places
 
 if TYPE_CHECKING:
     from bergsql.catalog.errors import Span
     from bergsql.engine.plan.relations import Relations
     from bergsql.engine.sql.statements import Query
     from bergsql.engine.streaming.changelog import StreamColumn
+    from bergsql.engine.streaming.nodes import Node
     from bergsql.engine.streaming.planner.build import Shared
     from bergsql.engine.streaming.sinks.base import Sink
 
@@ -40,9 +44,34 @@ def sink_node(insert: PlannedInsert, relations: Relations, shared: Shared) -> Si
     items = insert.fit(stream.columns)
     building = Building(relations, Planner(relations), shared)
     ready = building.calc(stream, list(zip(items, insert.sink.columns, strict=True)))
-    node = ready.node
+    node = replace(ready.node, key=_key(stream.node, items, insert.sink))
     try:
         insert.sink.check(node.mode, node.key or ())
     except BergError as error:
         raise error.at(insert.span) from None
     return SinkNode(uid="", inputs=(node,), columns=insert.sink.columns, mode=node.mode, key=node.key, sink=insert.sink)
+
+
+def _key(node: Node, items: Sequence[str], sink: Sink) -> tuple[int, ...] | None:
+    """The key of a query's rows among the columns of the sink: what a cast to those leaves apart still is one."""
+    if node.key is None:
+        return None
+    found: list[int] = []
+    for place in node.key:
+        own = node.columns[place].type
+        at = next(
+            (n for n, sql in enumerate(items) if places(sql) == {place} and _apart(own, sink.columns[n].type)), None
+        )
+        if at is None:
+            return None
+        found.append(at)
+    return tuple(found)
+
+
+def _apart(source: DataType, to: DataType) -> bool:
+    """Whether values that differ still do when they are stored as the other type."""
+    if source.kind in INTEGERS and to.kind in (*INTEGERS, Kind.DECIMAL):
+        return True
+    if source.kind in TEXTS and to.kind in TEXTS:
+        return True
+    return source.kind is to.kind and (source.scale or 0) <= (to.scale or 0) and source.kind is not Kind.TIME

@@ -27,7 +27,7 @@ def lines(plan: StreamPlan, details: Sequence[str], settings: Mapping[str, str])
         found.append(f"{pad}{_head(node)}  changelogMode={_MODES[node.mode]}{_key(node)}")
         state = _state(node)
         if state:
-            kept = f", for {ttl}" if ttl and ttl not in ("0", "0 s", "0 ms") and _expires(node) else ""
+            kept = f", for {ttl}" if ttl.lstrip("0 ")[:1].isdigit() and _expires(node) else ""
             found.append(f"{pad}  state: {state}{kept}")
         if "ESTIMATED_COST" in details or "COST" in details:
             found.append(f"{pad}  estimated cost: of each batch, {_cost(node)}")
@@ -37,6 +37,27 @@ def lines(plan: StreamPlan, details: Sequence[str], settings: Mapping[str, str])
     for end in plan.ends:
         tell(end, 0)
     return found
+
+
+def json_plan(plan: StreamPlan) -> str:
+    """The plan in the form of Flink's JSON: nodes, each with those that it reads from."""
+    import json
+
+    nodes = plan.nodes()
+    numbers = {id(node): number for number, node in enumerate(nodes, 1)}
+    told = [
+        {
+            "id": numbers[id(node)],
+            "type": node.uid,
+            "pact": "Data Source" if not node.inputs else "Data Sink" if isinstance(node, n.SinkNode) else "Operator",
+            "contents": _head(node),
+            "changelogMode": _MODES[node.mode],
+            "state": _state(node),
+            "predecessors": [{"id": numbers[id(each)]} for each in node.inputs],
+        }
+        for node in nodes
+    ]
+    return json.dumps({"nodes": told}, indent=2, ensure_ascii=False)
 
 
 def _key(node: Node) -> str:
