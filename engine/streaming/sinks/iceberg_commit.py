@@ -19,6 +19,7 @@ from bergsql.engine.table.checkpoint_staging import read_prepared
 from bergsql.engine.table.commit import commit_snapshot, commit_updates
 from bergsql.engine.table.datafile import DataFile
 from bergsql.engine.table.equality_delete_writing import used_specs
+from bergsql.engine.table.history import StatementConflict
 from bergsql.engine.table.manifest_lists import read_manifest_list
 from bergsql.engine.table.producer import CommitIdentity, Operation, Producer
 from bergsql.engine.table.properties import CommitProperties
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 JOB_ID, OPERATOR_ID, CHECKPOINT = "flink.job-id", "flink.operator-id", "flink.max-committed-checkpoint-id"
 """What Flink's Iceberg sink writes into the summaries of its snapshots."""
+_CHANGE_BACK = "Change it back, let the job commit, stop it, and change it then."
 
 
 class SinkName(Protocol):
@@ -157,14 +159,14 @@ class JobTable:
     def register(self, durable: int) -> LoadedTable:
         """Take the table up, from a job's last durable checkpoint on: 0 for a new job, of which it makes a note.
 
-        :raises BergError: NOT_FOUND, CONFLICT where the table does not know the job as it is.
+        :raises BergError: NOT_FOUND; INVALID where the table does not know the job as it is.
         """
         table = self.load()
         done = self._done(table.metadata)
         if done is None:
             if durable:
                 raise BergError(
-                    ErrorCode.CONFLICT,
+                    ErrorCode.INVALID,
                     f"Table {self.name} does not know the job {self._job_id}, which has got to checkpoint {durable}: "
                     f"its property '{self.key}' is gone, or it is another table.",
                     hint=f"To go on with this table: ALTER TABLE {self.name} SET ('{self.key}'='0');",
@@ -174,7 +176,7 @@ class JobTable:
             done = 0
         if done > durable:
             raise BergError(
-                ErrorCode.CONFLICT,
+                ErrorCode.INVALID,
                 f"Table {self.name} has checkpoint {done} of the job {self._job_id}, which would go on behind "
                 f"checkpoint {durable}: another process has run it on.",
                 hint="Go on from the latest state of the job. If the table was set back to that checkpoint on purpose: "
@@ -211,7 +213,7 @@ class JobTable:
     def _check_same(self, metadata: TableMetadata, uuid: str | None) -> None:
         if metadata.table_uuid != uuid:
             raise BergError(
-                ErrorCode.CONFLICT,
+                ErrorCode.INVALID,
                 f"Table {self.name} was dropped and created anew: it is not the one that the job writes to.",
                 hint="Start the job anew.",
             )
@@ -230,7 +232,8 @@ class JobTable:
     def commit(self, checkpoint: int, prepared: Committable) -> None:
         """Add a prepared checkpoint to the table, unless it is there.
 
-        :raises BergError: CONFLICT where it can never be added any more, or others were faster each time.
+        :raises BergError: INVALID or CORRUPT where it can never be added any more, CONFLICT where others were faster
+            each time, UNKNOWN_OUTCOME: then it may be tried again.
         """
         table = self.load()
         metadata = table.metadata
@@ -255,7 +258,10 @@ class JobTable:
 
         def check(now: TableMetadata) -> None:
             self._check_next(now, prepared.previous)
-            check_files_fit(written, now, self.name)
+            try:
+                check_files_fit(written, now, self.name)
+            except StatementConflict as conflict:  # the files are what they are: another try would not mend it
+                raise BergError(ErrorCode.INVALID, conflict.message, hint=_CHANGE_BACK) from None
             if files.deletes:
                 self._check_reached(now, files.deletes, keys)
 
@@ -299,7 +305,7 @@ class JobTable:
     def _other_process(self, done: int | None, expected: int) -> BergError:
         has = "nothing" if done is None else f"checkpoint {done}"
         return BergError(
-            ErrorCode.CONFLICT,
+            ErrorCode.INVALID,
             f"Table {self.name} has {has} of the job {self._job_id} where it should have checkpoint {expected}: "
             "another process runs the job, or the property was changed.",
             hint=f"Let one process run it. The table's property is '{self.key}'.",
@@ -310,7 +316,7 @@ class JobTable:
         snapshot = self._snapshot_of(metadata, checkpoint)
         if snapshot is not None and snapshot.snapshot_id != snapshot_id:
             raise BergError(
-                ErrorCode.CONFLICT,
+                ErrorCode.INVALID,
                 f"Table {self.name} has another checkpoint {checkpoint} of the job {self._job_id} (snapshot "
                 f"{snapshot.snapshot_id}): another process runs the job.",
                 hint="Let one process run it.",
@@ -342,7 +348,7 @@ class JobTable:
             at = None if at.parent_id is None else metadata.snapshot(at.parent_id)
         if at is None or at.snapshot_id != last.snapshot_id:
             raise BergError(
-                ErrorCode.CONFLICT,
+                ErrorCode.INVALID,
                 f"Table {self.name} was set back: checkpoint {checkpoint} of the job {self._job_id} (snapshot "
                 f"{last.snapshot_id}) is no longer in its history{self._target.place}.",
                 hint="Make that snapshot current again, or start the job anew.",
@@ -359,10 +365,10 @@ class JobTable:
 
     def _changed(self, what: str) -> BergError:
         return BergError(
-            ErrorCode.CONFLICT,
+            ErrorCode.INVALID,
             f"The {what} of table {self.name} was changed while a checkpoint was committed: "
             "its deletes would miss rows.",
-            hint="Change it back, let the job commit, stop it, and change it then.",
+            hint=_CHANGE_BACK,
         )
 
 

@@ -22,7 +22,7 @@ def columns_for(planned: Schema, now: Schema, table: str, policy: str) -> list[s
 
     A column that came gets its default, or NULL.
 
-    :raises BergError: CONFLICT for a change that cannot be followed, or is not to be.
+    :raises BergError: INVALID for a change that cannot be followed, or is not to be.
     """
     if planned.fields == now.fields:
         return [column(i) for i in range(len(now.fields))]
@@ -67,4 +67,4 @@ def _check_kept(planned: NestedField, now: NestedField, table: str) -> None:
 
 def _stopped(table: str, what: str, hint: str | None = None) -> BergError:
     message = f"Table {table} was changed under the job: {what}."
-    return BergError(ErrorCode.CONFLICT, message, hint=hint or "Start the job anew, for the table as it is.")
+    return BergError(ErrorCode.INVALID, message, hint=hint or "Start the job anew, for the table as it is.")
