@@ -63,7 +63,7 @@ _ROUNDS = some.lists(
     span=some.sampled_from([(-2, 2), (0, 3), (-3, 0), (1, 3), (-4, -1)]),
     condition=some.sampled_from([None, "l.c2 <= r.c2"]),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_those_of_the_whole_tables(
     kind: JoinKind,
     rounds: list[tuple[list[tuple[int, int | None, int, int]], int, str]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from bergsql.catalog.errors import BergError
 from bergsql.engine.streaming.changelog import ChangelogMode
 from bergsql.engine.streaming.nodes import JoinKind, JoinNode, Node
 from tests.support.streams import BIGINT, STRING, Change, Driver, answer, fold, stream
@@ -89,7 +91,7 @@ def changes_of(steps: Sequence[Step], live: tuple[list[Change], list[Change]], r
 @pytest.mark.parametrize("condition", [None, "l.c1 >= r.c1"])
 @pytest.mark.parametrize("mode", [RETRACT, INSERT_ONLY])
 @given(rounds=_ROUNDS, keys=some.sampled_from([0, 1, 1, 1]), null_safe=some.booleans())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_those_of_the_whole_tables(
     kind: JoinKind,
     condition: str | None,
@@ -127,6 +129,60 @@ def assert_folded(changes: Sequence[Change]) -> None:
     gone = {change[1:] for change in changes if change[0] in ("-U", "-D")}
     come = {change[1:] for change in changes if change[0] in ("+I", "+U")}
     assert not gone & come
+
+
+@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.SEMI, JoinKind.LEFT])
+def test_a_change_costs_what_it_meets(kind: JoinKind, tmp_path: Path) -> None:
+    """One more row of the dimension reads its facts, a fact its row of the dimension: not other rows of the key."""
+    with Driver(join(kind, stream(BIGINT, BIGINT), stream(BIGINT, BIGINT)), tmp_path) as driver:
+        driver.round([("+I", 1, value) for value in range(2000)], [("+I", 1, 0), *(("+I", 2, n) for n in range(2000))])
+        before = driver.accesses.all
+        assert len(driver.round([("+I", 1, 5000)]).changes) == 1
+        assert driver.accesses.all - before <= 8
+        if kind is JoinKind.SEMI:
+            before = driver.accesses.all
+            assert driver.round([], [("+I", 1, 1)]).changes == []
+            assert driver.accesses.all - before <= 8
+
+
+def test_rows_come_out_in_the_order_of_the_left_side(tmp_path: Path) -> None:
+    node = join(JoinKind.LEFT, stream(BIGINT, BIGINT), stream(BIGINT, BIGINT))
+    with Driver(node, tmp_path) as driver:
+        rows = [(n * 7 % 20, n) for n in range(20)]
+        output = driver.round([("+I", *row) for row in rows], [("+I", n, n) for n in range(10)])
+        assert [change[1:3] for change in output.changes] == rows
+
+
+def test_an_outer_join_replaces_the_row_of_a_key(tmp_path: Path) -> None:
+    left, right = stream(BIGINT, BIGINT, mode=RETRACT, key=(0,)), stream(BIGINT, BIGINT, mode=RETRACT, key=(0,))
+    with Driver(replace(join(JoinKind.LEFT, left, right), key=(0,)), tmp_path) as driver:
+        assert driver.round([("+I", 1, 10)]).changes == [("+I", 1, 10, None, None)]
+        assert driver.round([], [("+I", 1, 7)]).changes == [("-U", 1, 10, None, None), ("+U", 1, 10, 1, 7)]
+        assert driver.round([("-U", 1, 10), ("+U", 1, 11)]).changes == [("-U", 1, 10, 1, 7), ("+U", 1, 11, 1, 7)]
+        assert driver.round([("-U", 1, 11), ("+U", 1, 11)]).changes == []
+        assert driver.round([("-D", 1, 11)]).changes == [("-D", 1, 11, 1, 7)]
+
+
+def test_rows_that_are_not_written_to_are_forgotten(tmp_path: Path) -> None:
+    node = join(JoinKind.LEFT, stream(BIGINT, BIGINT), stream(BIGINT, BIGINT))
+    with Driver(node, tmp_path, {"table.exec.state.ttl": "1 min"}) as driver:
+        empty = driver.entries()
+        assert driver.round([("+I", 1, 0)], [("+I", 1, 5)], now=0).changes == [("+I", 1, 0, 1, 5)]
+        assert driver.round([], [("+I", 1, 6)], now=50_000).changes == [("+I", 1, 0, 1, 6)]
+        # The first row of the right side is gone, the left one is kept since its number of partners changed.
+        assert driver.round([("+I", 1, 1)], now=70_000).changes == [("+I", 1, 1, 1, 6)]
+        driver.round(now=200_000)
+        assert driver.entries() == empty
+        assert driver.round([("+I", 1, 2)], now=200_000).changes == [("+I", 1, 2, None, None)]
+
+
+def test_the_ttl_of_an_outer_join_cannot_come_later(tmp_path: Path) -> None:
+    node = join(JoinKind.LEFT, stream(BIGINT, BIGINT), stream(BIGINT, BIGINT))
+    with Driver(node, tmp_path) as driver:
+        driver.round([("+I", 1, 0)])
+        driver.checkpoint()
+    with pytest.raises(BergError, match="was kept without"):
+        Driver(node, tmp_path, {"table.exec.state.ttl": "1 min"})
 
 
 def test_state_is_as_big_as_what_is_there(tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_rows_are_the_last_of_their_keys(
                 held, rows = dict(saved[0]), Counter(saved[1])
 
 
+def test_keys_that_are_not_written_to_are_forgotten(tmp_path: Path) -> None:
+    with Driver(normalize(), tmp_path, {"table.exec.state.ttl": "1 min"}) as driver:
+        driver.round([("+I", 1, "a"), ("+I", 2, "b")], now=0)
+        driver.round([("+U", 2, "c")], now=50_000)
+        assert driver.round([("-D", 1, None), ("+U", 2, "d")], now=70_000).changes == [("-U", 2, "c"), ("+U", 2, "d")]
+
+
 def test_a_batch_costs_its_keys(tmp_path: Path) -> None:
     with Driver(normalize(), tmp_path) as driver:
         driver.round([("+I", key, "a") for key in range(3000)])

@@ -58,7 +58,7 @@ _ROUNDS = some.lists(
     nulls_first=some.booleans(),
     partition=some.sampled_from([(0,), ()]),
 )
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_those_of_the_whole_table(
     mode: ChangelogMode,
     numbered: bool,
@@ -148,6 +148,16 @@ def test_a_change_costs_the_top_and_not_the_partition(mode: ChangelogMode, tmp_p
         before = driver.accesses.all
         assert driver.round([("+I", 1, -1)]).changes == [("-D", 1, 2), ("+I", 1, -1)]
         assert driver.accesses.all - before <= 20
+
+
+@pytest.mark.parametrize("mode", [RETRACT, INSERT_ONLY])
+def test_partitions_that_do_not_change_are_forgotten(mode: ChangelogMode, tmp_path: Path) -> None:
+    node = rank(stream(BIGINT, BIGINT, mode=mode), [SortKey(1)], 1, 2)
+    with Driver(node, tmp_path, {"table.exec.state.ttl": "1 min"}) as driver:
+        driver.round([("+I", 1, 5), ("+I", 2, 5)], now=0)
+        driver.round([("+I", 2, 6)], now=50_000)
+        output = driver.round([("+I", 1, 9), ("+I", 2, 9)], now=70_000)
+        assert output.changes == [("+I", 1, 9)]
 
 
 def test_only_the_top_is_kept_of_rows_that_stay(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ _ROUNDS = some.lists(
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
 @given(rounds=_ROUNDS, condition=some.sampled_from([None, "l.c2 < r.c2"]))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_those_of_the_versions_of_their_time(
     kind: JoinKind,
     rounds: list[tuple[list[tuple[int, int, int, int | None]], int, str]],

@@ -42,16 +42,24 @@ def ordering(keys: Sequence[SortKey], alias: str = "") -> list[str]:
 
 
 def folded(batch: Batch, count: int) -> str:
-    """A query of a batch's rows with their weight ``w``, those left out that come as often as they go."""
+    """A query of the rows of a batch (a table) with their weight ``w``, less those that come as often as they go.
+
+    ``place`` is where a row came first.
+    """
     weight = f"sum(CASE WHEN {IS_ADDED} THEN 1 ELSE -1 END)"
-    return f"SELECT {names(count)}, {weight}::BIGINT AS w FROM {batch.sql} GROUP BY {names(count)} HAVING {weight} <> 0"
+    return (
+        f"SELECT {names(count)}, {weight}::BIGINT AS w, min(rowid) AS place FROM {batch.sql}"
+        f" GROUP BY {names(count)} HAVING {weight} <> 0"
+    )
 
 
-def changes(context: OperatorContext, weighted: str, count: int, key: Sequence[int] | None) -> Batch | None:
+def changes(
+    context: OperatorContext, weighted: str, count: int, key: Sequence[int] | None, order: Sequence[str] = ()
+) -> Batch | None:
     """A batch of the rows of a query with the columns c0, … and ``w``: each as often as its weight says.
 
-    What goes stands before what comes. Where a ``key`` of one row each is known, a row that goes and one that comes in
-    its place are an update.
+    What goes stands before what comes, and then they are in the order of the columns in ``order``. Where a ``key`` of
+    one row each is known, a row that goes and one that comes in its place are an update.
     """
     columns = names(count)
     gone, come = str(RowKind.DELETE.value), str(RowKind.INSERT.value)
@@ -60,14 +68,15 @@ def changes(context: OperatorContext, weighted: str, count: int, key: Sequence[i
         updated = f"min(w) {pair} < 0 AND max(w) {pair} > 0"
         gone = f"CASE WHEN {updated} THEN {RowKind.UPDATE_BEFORE.value} ELSE {gone} END"
         come = f"CASE WHEN {updated} THEN {RowKind.UPDATE_AFTER.value} ELSE {come} END"
+    more = "".join(f", {name}" for name in order)
     sql = f"""(WITH weighted AS MATERIALIZED ({weighted}),
-        changed AS (SELECT {columns}, (CASE WHEN w < 0 THEN {gone} ELSE {come} END)::TINYINT AS {OP}, w
+        changed AS (SELECT {columns}, (CASE WHEN w < 0 THEN {gone} ELSE {come} END)::TINYINT AS {OP}, w{more}
             FROM weighted WHERE w <> 0)
         SELECT {columns}, {OP} FROM (
-            SELECT {columns}, {OP} FROM changed WHERE abs(w) = 1
+            SELECT {columns}, {OP}{more} FROM changed WHERE abs(w) = 1
             UNION ALL
-            SELECT {columns}, {OP} FROM changed, range(abs(w)) WHERE abs(w) > 1
-        ) ORDER BY {OP} IN ({RowKind.INSERT.value}, {RowKind.UPDATE_AFTER.value}))"""
+            SELECT {columns}, {OP}{more} FROM changed, range(abs(w)) WHERE abs(w) > 1
+        ) ORDER BY {OP} IN ({RowKind.INSERT.value}, {RowKind.UPDATE_AFTER.value}){more})"""
     return held(context, sql)
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.streaming.changelog import OP, Batch, ChangelogMode, RowKind, column
 from bergsql.engine.streaming.nodes import JoinKind, JoinNode
 from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorContext
-from bergsql.engine.streaming.operators.changes import changes, held, names, watermark_of
+from bergsql.engine.streaming.operators.changes import changes, held, names, watermark_of, with_columns
 from bergsql.engine.streaming.operators.join_keys import equal_columns, key_sql
-from bergsql.engine.streaming.operators.join_side import Part, Side
+from bergsql.engine.streaming.operators.join_side import FEW, Part, Side
+from bergsql.engine.streaming.state.ttl import KEY as TTL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _LEFT_STAYS = frozenset({JoinKind.LEFT, JoinKind.FULL, JoinKind.SEMI, JoinKind.ANTI})
 _RIGHT_STAYS = frozenset({JoinKind.RIGHT, JoinKind.FULL})
 _HALF = frozenset({JoinKind.SEMI, JoinKind.ANTI})
+_COUNTED = b"counted by"
 
 Totals = dict[bytes, tuple[int, int]]
 """Of each key: how many rows one side had of it, and has."""
@@ -34,8 +37,6 @@ class Join(Operator):
     def __init__(self, node: JoinNode) -> None:
         self._node = node
         self._half = node.kind in _HALF
-        self._by_row = node.condition is not None
-        """Whether partners are counted row by row, not key by key."""
         self._appends = node.kind is JoinKind.INNER and all(
             each.mode is ChangelogMode.INSERT_ONLY for each in node.inputs
         )
@@ -50,10 +51,33 @@ class Join(Operator):
         left_keys, right_keys = key_sql(context, left, right, node.left_keys, node.right_keys)
         self._left = Side(context, "l", left, left_keys, strict)
         self._right = Side(context, "r", right, right_keys, strict)
+        self._by_row = self._counts_by_row()
         self._right.stored = not self._half or self._by_row
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
+    def _counts_by_row(self) -> bool:
+        """Whether partners are counted row by row, not key by key: where not all of a key meet, or live as long.
+
+        :raises BergError: INVALID where the state that is there counts them otherwise.
+        """
+        by_row = self._node.condition is not None or self._left.retention is not None
+        if self._node.kind is JoinKind.INNER:
+            return by_row
+        counted = b"row" if by_row else b"key"
+        (known,) = self._context.state.get_many([_COUNTED])
+        if known not in (None, counted):
+            raise BergError(
+                ErrorCode.INVALID,
+                f"The state of this {self._node.kind.value} join was kept {'with' if known == b'row' else 'without'}"
+                f" '{TTL}', and cannot go on {'without' if known == b'row' else 'with'} it.",
+                hint=f"Set '{TTL}' as it was, or start the job anew without this state.",
+            )
+        self._context.state.put_many([(_COUNTED, counted)])
+        return by_row
+
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
         watermark = watermark_of(inputs)
+        self._left.expire(now)
+        self._right.expire(now)
         left, left_alone = self._left.take(inputs[0].batch)
         right, right_alone = self._right.take(inputs[1].batch)
         parts = self._joined(left, right) if left or right else []
@@ -65,10 +89,14 @@ class Join(Operator):
             return Flow(None, watermark)
         weighted = " UNION ALL ".join(parts)
         columns = len(self._node.columns)
+        few = sum(part.rows.num_rows for part in (left, right) if part) <= FEW
         if self._appends:
-            sql = f"(SELECT {names(columns)}, {RowKind.INSERT.value}::TINYINT AS {OP} FROM ({weighted}), range(w))"
+            order = " ORDER BY a, b" if few else ""
+            sql = (
+                f"(SELECT {names(columns)}, {RowKind.INSERT.value}::TINYINT AS {OP} FROM ({weighted}), range(w){order})"
+            )
             return Flow(held(self._context, sql), watermark)
-        return Flow(changes(self._context, weighted, columns, self._node.key), watermark)
+        return Flow(changes(self._context, weighted, columns, self._node.key, ("a", "b") if few else ()), watermark)
 
     def _joined(self, left: Part | None, right: Part | None) -> list[str]:
         """Queries of what changes by rows that may have partners; the state is brought up to date."""
@@ -91,7 +119,8 @@ class Join(Operator):
             pairs = f"FROM {self._context.table(Batch(f'({pairs})')).sql}"
         parts = []
         if pairs and not self._half:
-            parts.append(f"SELECT {names(len(self._node.columns))}, w FROM ({pairs}) WHERE w <> 0")
+            columns = names(len(self._node.columns))
+            parts.append(f"SELECT {columns}, w, lid AS a, rid AS b FROM ({pairs}) WHERE w <> 0")
         if self._node.kind in _LEFT_STAYS:
             parts += self._stay(self._left, left, left_others, self._partners("l", "r", pairs), right_totals)
         elif left:
@@ -165,15 +194,16 @@ class Join(Operator):
         stays = counts > 0 if self._node.kind is JoinKind.SEMI else counts == 0
         n = part.rows["n"].to_numpy()
         weights = np.where(stays[:, 1], n + part.rows["dw"].to_numpy(), 0) - np.where(stays[:, 0], n, 0)
-        rows = part.rows.select(side.rows.names).append_column("w", pa.array(weights)).filter(pa.array(weights != 0))
+        rows = with_columns(part.rows.select([*side.rows.names, "id"]), w=weights).filter(pa.array(weights != 0))
         return [self._padded(side, rows)] if rows.num_rows else []
 
     def _padded(self, side: Side, rows: pa.Table) -> str:
-        """A query of rows of one side, with NULL for the other's columns, and ``w``."""
+        """A query of rows of one side, with NULL for the other's columns, ``w``, and their order, a and b."""
         relation = side.rows.relation(rows)
         if self._half:
-            return f"SELECT {names(side.count)}, w FROM {relation}"
+            return f"SELECT {names(side.count)}, w, id AS a, -1 AS b FROM {relation}"
         own = list(side.rows.names)
         columns = [*own, *self._right.rows.nulls()] if side is self._left else [*self._left.rows.nulls(), *own]
         aliased = ", ".join(f"{sql} AS {column(position)}" for position, sql in enumerate(columns))
-        return f"SELECT {aliased}, w FROM {relation}"
+        order = "id AS a, -1 AS b" if side is self._left else "NULL::BIGINT AS a, id AS b"
+        return f"SELECT {aliased}, w, {order} FROM {relation}"

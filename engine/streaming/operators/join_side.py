@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.engine.streaming.changelog import Batch
 from bergsql.engine.streaming.operators.changes import folded, names, with_columns
 from bergsql.engine.streaming.state.rows import Rows, prefixes
+from bergsql.engine.streaming.state.ttl import retention_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _COUNTS = struct.Struct("<qq")  # how often the row is there, and its partners (of a join with a condition)
 _COUNT = struct.Struct("<q")
+FEW = 10_000
+"""So many rows of a batch are kept in order."""
 
 
 class Part(NamedTuple):
@@ -45,8 +48,17 @@ class Side:
         self.rows = Rows(context, node.columns)
         self._state = context.state.part(name)
         self._totals = context.state.part(name + "#")
+        self._now = 0
+        self.retention = retention_of(context.setting, self._state)
         self.stored = True
         """Whether the other side ever needs the rows, not just how many there are."""
+
+    def expire(self, now: int) -> None:
+        """Forget the rows that were not written to for as long as table.exec.state.ttl says; ``now`` as of a round."""
+        self._now = now
+        if self.retention is not None:
+            for keys in self.retention.expired(now):
+                self._state.delete_many(keys)
 
     def take(self, batch: Batch | None) -> tuple[Part | None, pa.Table | None]:
         """The changes of a batch, with what the state knows of their rows.
@@ -58,14 +70,18 @@ class Side:
 
         if batch is None:
             return None, None
+        batch = self._context.table(batch)
+        # Few rows come out in the order in which they came; to sort many would cost more than it tells.
+        ordered = " ORDER BY place" if (batch.rows or 0) <= FEW else ""
         keys = "".join(f", {sql} AS k{position}" for position, sql in enumerate(self._keys))
         null = " OR ".join(f"({self._keys[position]}) IS NULL" for position in self._strict) or "false"
         table = self._context.query(
-            f"SELECT {names(self.count)}, w{keys}, {null} AS u FROM ({folded(batch, self.count)})"
+            f"SELECT {names(self.count)}, w{keys}, {null} AS u FROM ({folded(batch, self.count)}){ordered}"
         )
         alone = None
         if pc.any(table["u"]).as_py():
-            alone = table.filter(table["u"])
+            alone = table.filter(table["u"]).select([*self.rows.names, "w"])
+            alone = with_columns(alone, id=np.arange(alone.num_rows))
             table = table.filter(pc.invert(table["u"]))
         if not table.num_rows:
             return None, alone
@@ -121,19 +137,23 @@ class Side:
                 if n > 0
             ]
         )
-        self._state.delete_many([key for key, n in zip(changed.keys, now, strict=True) if n <= 0])
+        gone = [key for key, n in zip(changed.keys, now, strict=True) if n <= 0]
+        self._state.delete_many(gone)
+        if self.retention is not None:
+            self.retention.forget(gone)
+            self.retention.touch([key for key, n in zip(changed.keys, now, strict=True) if n > 0], self._now)
 
     def recount(self, partners: dict[bytes, int]) -> None:
         """Note new numbers of partners of rows that are kept."""
         keys = list(partners)
         found = zip(keys, self._state.get_many(keys), strict=True)
+        known = [(key, value) for key, value in found if value is not None]
+        size = _COUNTS.size
         self._state.put_many(
-            [
-                (key, _COUNTS.pack(_COUNTS.unpack_from(value)[0], partners[key]) + value[_COUNTS.size :])
-                for key, value in found
-                if value is not None
-            ]
+            [(key, _COUNTS.pack(_COUNTS.unpack_from(value)[0], partners[key]) + value[size:]) for key, value in known]
         )
+        if self.retention is not None:
+            self.retention.touch([key for key, _ in known], self._now)
 
     def total(self, changed: Part | None, asked: Sequence[bytes]) -> dict[bytes, tuple[int, int]]:
         """How many rows there were and are of each key that changed or is asked for; noted."""

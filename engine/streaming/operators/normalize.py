@@ -10,6 +10,7 @@ from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorCont
 from bergsql.engine.streaming.operators.changes import names, placed, with_columns
 from bergsql.engine.streaming.state.codec import encode_keys
 from bergsql.engine.streaming.state.rows import Rows
+from bergsql.engine.streaming.state.ttl import retention_of
 
 
 class Normalize(Operator):
@@ -23,11 +24,15 @@ class Normalize(Operator):
     def open(self, context: OperatorContext) -> None:
         self._context = context
         self._rows = Rows(context, self._node.columns)
+        self._retention = retention_of(context.setting, context.state)
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
         import pyarrow as pa
 
         (flow,) = inputs
+        if self._retention is not None:
+            for expired in self._retention.expired(now):
+                self._context.state.delete_many(expired)
         if flow.batch is None:
             return flow
         context, count = self._context, len(self._node.columns)
@@ -48,6 +53,9 @@ class Normalize(Operator):
         ]
         context.state.put_many([(keys[place], values[place]) for place in come + turned])
         context.state.delete_many([keys[place] for place in gone])
+        if self._retention is not None:
+            self._retention.touch([key for key, alive in zip(keys, lives, strict=True) if alive], now)
+            self._retention.forget([keys[place] for place in gone])
         before = self._rows.decode([value for place in gone + turned if (value := old[place]) is not None])
         before_kinds = [RowKind.DELETE.value] * len(gone) + [RowKind.UPDATE_BEFORE.value] * len(turned)
         after_kinds = [RowKind.INSERT.value] * len(come) + [RowKind.UPDATE_AFTER.value] * len(turned)

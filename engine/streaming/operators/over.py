@@ -20,6 +20,7 @@ from bergsql.engine.streaming.operators.over_history import History
 from bergsql.engine.streaming.operators.waiting import Waiting
 from bergsql.engine.streaming.state.codec import decode_rows, encode_rows
 from bergsql.engine.streaming.state.rows import Rows, prefixes
+from bergsql.engine.streaming.state.ttl import retention_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,9 +64,14 @@ class Over(Operator):
         if running:
             self._look_at_values()
         self._values = context.state.part("values")
+        self._retention = retention_of(context.setting, self._values) if running else None
 
     def process(self, inputs: Sequence[Flow], now: int) -> Flow:
         (flow,) = inputs
+        self._now = now
+        if self._retention is not None:
+            for keys in self._retention.expired(now):
+                self._values.delete_many(keys)
         rows = self._passed(flow)
         batch = None
         if rows is not None:
@@ -160,5 +166,7 @@ class Over(Operator):
             f" QUALIFY row_number() OVER (PARTITION BY part ORDER BY {column(self._node.time)} DESC, place DESC) = 1"
         )
         encoded = encode_rows(last.select(self._schema.names).cast(self._schema), self._schema.names)
+        if self._retention is not None:
+            self._retention.touch(keys, self._now)
         self._values.put_many([(keys[at], value) for at, value in zip(last["part"].to_pylist(), encoded, strict=True)])
         return table

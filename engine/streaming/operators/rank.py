@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.engine.streaming.changelog import Batch, ChangelogMode, RowKind, column
 from bergsql.engine.streaming.nodes import RankNode
 from bergsql.engine.streaming.operators.base import Flow, Operator, OperatorContext
-from bergsql.engine.streaming.operators.changes import IS_ADDED, names, ordering, placed, with_columns
+from bergsql.engine.streaming.operators.changes import folded, names, ordering, placed, with_columns
 from bergsql.engine.streaming.state.base import MAX_KEY
 from bergsql.engine.streaming.state.codec import encode_ordered
 from bergsql.engine.streaming.state.rows import NUMBER_BYTES, Rows, decode_number, encode_number, prefixes
+from bergsql.engine.streaming.state.ttl import retention_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,15 +58,19 @@ class Rank(Operator):
         self._edges = context.state.part("edges")
         self._places = context.state.part("places")  # partition, row and arrival → key
         self._counters = context.state.part("counters")
+        self._retention = retention_of(context.setting, context.state)
 
-    def process(self, inputs: Sequence[Flow], now: int) -> Flow:  # noqa: ARG002
+    def process(self, inputs: Sequence[Flow], now: int) -> Flow:
         (flow,) = inputs
+        self._expire(now)
         if flow.batch is None:
             return flow
         table = self._context.query(self._changed(self._context.table(flow.batch)))
         if not table.num_rows:
             return Flow(None, flow.watermark)
         partitions = prefixes(table, self._partition)
+        if self._retention is not None:
+            self._retention.touch(partitions, now)
         puts, deletes = self._entries(table, partitions)
         touched = self._touched(partitions, puts, deletes)
         last = self._node.last
@@ -75,15 +80,20 @@ class Rank(Operator):
         self._mark(after)
         return Flow(self._batch(changes), flow.watermark)
 
+    def _expire(self, now: int) -> None:
+        """Forget the partitions that did not change for as long as table.exec.state.ttl says."""
+        if self._retention is None:
+            return
+        for partitions in self._retention.expired(now):
+            for state in (self._sorted, self._places):
+                state.delete_many([key for partition in partitions for key, _ in state.scan(partition)])
+            self._edges.delete_many(partitions)
+
     def _changed(self, batch: Batch) -> str:
         """A query of the changed rows with their weight ``w``, in the order in which they came."""
         columns = names(len(self._rows.names))
         if self._retracts:
-            weight = f"sum(CASE WHEN {IS_ADDED} THEN 1 ELSE -1 END)"
-            return (
-                f"SELECT {columns}, {weight}::BIGINT AS w FROM {batch.sql} GROUP BY {columns} HAVING {weight} <> 0"
-                " ORDER BY min(rowid)"
-            )
+            return f"{folded(batch, len(self._rows.names))} ORDER BY place"
         over = f"PARTITION BY {', '.join(self._partition)} " if self._partition else ""
         over += f"ORDER BY {', '.join([*ordering(self._node.order), 'rowid DESC' if self._newest else 'rowid'])}"
         return (
