@@ -182,7 +182,9 @@ class IntervalJoin(Operator):
         batch = None
         if results:
             sql = " UNION ALL ".join(results)
-            batch = held(self._context, f"(SELECT *, {RowKind.INSERT.value}::TINYINT AS {OP} FROM ({sql}))")
+            columns = names(len(self._node.columns))
+            items = f"{columns}, {RowKind.INSERT.value}::TINYINT AS {OP}"
+            batch = held(self._context, f"(SELECT {items} FROM ({sql}) ORDER BY a, b)")
         if watermark not in (NO_WATERMARK, END_OF_TIME):
             watermark = max(watermark - self._delay, NO_WATERMARK)
         return Flow(batch, watermark)
@@ -205,7 +207,7 @@ class IntervalJoin(Operator):
                 pairs = self._context.table(Batch(f"({pairs})")).sql
                 ids = self._ids(pairs, "lid"), self._ids(pairs, "rid")
                 pairs = f"FROM {pairs}"
-            results.append(f"SELECT {names(len(self._node.columns))} FROM ({pairs})")
+            results.append(f"SELECT {names(len(self._node.columns))}, lid AS a, rid AS b FROM ({pairs})")
         for index, side in enumerate(self._sides):
             own, kept = new[index], old[index]
             if own is not None:
@@ -236,9 +238,11 @@ class IntervalJoin(Operator):
         return frozenset(self._context.query(f"SELECT DISTINCT {name} FROM {pairs}")[name].to_pylist())
 
     def _padded(self, index: int, rows: pa.Table) -> str:
-        """A query of rows of one side, with NULL for the other's columns."""
+        """A query of rows of one side, with NULL for the other's columns, and their order, a and b."""
         own = list(self._sides[index].rows.names)
         nulls = self._sides[1 - index].rows.nulls()
         columns = [*nulls, *own] if index else [*own, *nulls]
         aliased = ", ".join(f"{sql} AS {column(position)}" for position, sql in enumerate(columns))
-        return f"SELECT {aliased} FROM {self._sides[index].rows.relation(rows.select(self._sides[index].rows.names))}"
+        rows = with_columns(rows.select(self._sides[index].rows.names), id=range(rows.num_rows))
+        order = "NULL::BIGINT AS a, id AS b" if index else "id AS a, -1 AS b"
+        return f"SELECT {aliased}, {order} FROM {self._sides[index].rows.relation(rows)}"

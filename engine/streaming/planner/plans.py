@@ -13,6 +13,7 @@ from bergsql.engine.streaming.nodes import CollectNode, SinkNode, StreamPlan
 from bergsql.engine.streaming.planner.build import Building, Shared
 from bergsql.engine.streaming.planner.queries import plan_query
 from bergsql.engine.streaming.planner.ranks import settle
+from bergsql.engine.streaming.planner.versions import without_times
 
 if TYPE_CHECKING:
     from bergsql.engine.plan.query import PlannedColumn
@@ -74,7 +75,7 @@ def _batch_columns(query: Query, relations: Relations) -> tuple[PlannedColumn, .
     :raises BergError: for what is wrong in the query, however it runs.
     """
     try:
-        return query_columns(query, relations)
+        return query_columns(without_times(query), relations)
     except BergError as error:
         if error.code is not ErrorCode.UNSUPPORTED:
             raise

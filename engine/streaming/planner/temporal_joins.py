@@ -13,6 +13,7 @@ from bergsql.engine.streaming.planner.build import Stream
 from bergsql.engine.streaming.planner.from_clause import plan_relation, settled
 from bergsql.engine.streaming.planner.joins import KINDS, joined_columns, joined_conditions, placed, sides_of
 from bergsql.engine.streaming.planner.sql_columns import column_at
+from bergsql.engine.streaming.planner.versions import all_versions
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -65,7 +66,7 @@ def _temporal(
         found.both += found.right
         found.right = []
     sides = sides_of(stage.stream, right.stream, found, building)
-    node = sides.right.node
+    node = all_versions(sides.right.node)
     times = [n for n, c in enumerate(node.columns) if c.rowtime]
     if not times:
         message = "The right side of a join with FOR SYSTEM_TIME AS OF a rowtime has a WATERMARK too."
