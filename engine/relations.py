@@ -53,6 +53,9 @@ class SessionRelations:
     def setting(self, key: str) -> str | None:
         return self._session.setting(key)
 
+    def afresh(self) -> SessionRelations:
+        return SessionRelations(self._session, self._reading)
+
     def evaluate(self, sql: str, variables: Mapping[str, object] | None = None) -> object:
         from bergsql.engine.execute.constants import constants
 

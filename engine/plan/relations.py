@@ -136,6 +136,9 @@ class Relations(Protocol):
 
     def setting(self, key: str) -> str | None: ...
 
+    def afresh(self) -> Relations:
+        """The same, for a look at the tables as they are now."""
+
     def evaluate(self, sql: str, variables: Mapping[str, object] | None = None) -> object:
         """The value of DuckDB SQL that reads no columns, with ``variables`` set for its subqueries.
 

@@ -110,3 +110,22 @@ def test_rows_are_sorted_by_time(tmp_path: Path) -> None:
         assert changes == [("+I", n) for n in (1, 2, 3, 5, 6, 7)]
     finally:
         session.close()
+
+
+def test_a_lookup_sees_what_the_table_has_become(tmp_path: Path) -> None:
+    session = session_at(tmp_path / "home", setup=SETUP)
+    try:
+        plan = plan_of(session, "SELECT o.id, d.name FROM o JOIN dim FOR SYSTEM_TIME AS OF o.pt AS d ON o.k = d.k")
+        done = False
+
+        def change(_: object) -> None:
+            nonlocal done
+            if not done:
+                done = True
+                session.execute("INSERT INTO dim VALUES (3, 'three')").close()
+                session.execute("DELETE FROM dim WHERE k = 1").close()
+
+        changes = run(session, plan, tmp_path / "state", between=change)
+        assert changes == [("+I", 1, "one"), ("+I", 2, "two"), ("+I", 3, "one"), ("+I", 5, "three")]
+    finally:
+        session.close()

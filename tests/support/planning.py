@@ -40,6 +40,9 @@ class Tables:
     def setting(self, key: str) -> str | None:  # noqa: ARG002
         return None
 
+    def afresh(self) -> Tables:
+        return self
+
     def evaluate(self, sql: str, variables: Mapping[str, object] | None = None) -> object:
         with connection(self.time_zone) as duck:
             for name, value in (variables or {}).items():

@@ -118,7 +118,7 @@ def _planning(
     """What plans the query of the columns at the positions that it is given."""
 
     def plan(used: frozenset[int]) -> QueryPlan:
-        planner = Planner(relations, hints)
+        planner = Planner(relations.afresh(), hints)
         planner.reads = planner.prunes = True
         bound = bind_query(written(used).copy(), planner, None, {})
         sql, scans = ready(bound.sql, planner)
