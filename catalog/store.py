@@ -77,23 +77,11 @@ class CatalogStore:
         """
         refuse_secrets(definition.options)
         import json
-        from uuid import uuid4
 
         path = self._path(name)
         text = json.dumps({"options": dict(definition.options), "comment": definition.comment}, indent=2)
-        part = path.with_name(f".{uuid4().hex}{_ENDING}")
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write(text + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(path)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
+            write_private(path, text + "\n")
         except OSError as error:
             raise self._failed("write", path, error) from error
 
@@ -112,6 +100,27 @@ class CatalogStore:
     @staticmethod
     def _failed(verb: str, path: Path, error: OSError) -> BergError:
         return BergError(ErrorCode.CONFIG, f"Cannot {verb} {path} of the catalog store: {error.strerror}.")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, and the directory for it; it is there whole or not at all.
+
+    :raises OSError: when it cannot be written.
+    """
+    from uuid import uuid4
+
+    part = path.with_name(f".{uuid4().hex}{_ENDING}")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def refuse_secrets(options: Mapping[str, str]) -> None:

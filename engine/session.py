@@ -17,6 +17,7 @@ from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import Catalog
+    from bergsql.catalog.definitions import Keeper
     from bergsql.catalog.store import CatalogStore, Definition
     from bergsql.engine.sql.splitter import SourceStatement
     from bergsql.engine.sql.statements import Statement
@@ -227,6 +228,14 @@ class Session:
 
         return CatalogStore(Path(directory).expanduser())
 
+    def _keeper(self) -> Keeper | None:
+        """Who keeps definitions of ``default_catalog``, if they outlast the session."""
+        if self._store is None:
+            return None
+        from bergsql.engine.execute.kept_definitions import KeptDefinitions
+
+        return KeptDefinitions(self, Path(self.settings.get("table.catalog-store.file.path") or "").expanduser())
+
     def _keep_catalog(self, name: str, options: Mapping[str, str], comment: str | None) -> None:
         """Keep a catalog for later sessions, if they are kept.
 
@@ -281,7 +290,9 @@ class Session:
         if name == DEFAULT_CATALOG:
             from bergsql.catalog.default import DefaultCatalog
 
-            return DefaultCatalog(self._config.warehouse or str(self._config.home / "warehouse"))
+            default = DefaultCatalog(self._config.warehouse or str(self._config.home / "warehouse"))
+            default.keeper = self._keeper
+            return default
         spark_class, options = self.catalog_settings(name)
         if spark_class is not None:
             return build_catalog(name, options, spark_class)

@@ -103,7 +103,8 @@ SETTINGS: tuple[Setting, ...] = (
         "table.catalog-store.kind",
         "enum",
         "generic_in_memory",
-        "Where catalogs that are made are kept: in the session, or in files, as by --catalog-store.",
+        "Where catalogs that are made are kept, and tables with a connector and views of default_catalog: in the "
+        "session, or in files, as by --catalog-store.",
         flavour="flink",
         values=("generic_in_memory", "file"),
     ),

@@ -240,7 +240,7 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
     if statement.query is not None:
         raise not_supported("CREATE TABLE … AS with a connector", connector.span)
     name.catalog.put_definition(name.ident, kept_definition(session, statement, name))
-    return ok(_FOR_THE_SESSION.format("with a connector"))
+    return ok() if name.catalog.keeper() is not None else ok(_FOR_THE_SESSION.format("with a connector"))
 
 
 def kept_definition(session: Session, statement: st.CreateTable, name: TableName) -> st.CreateTable | Pointer:
@@ -324,7 +324,9 @@ def _point_to(
             hint="default_catalog can hold a name for a table elsewhere.",
         )
     pointer = location_pointer(statement, location, name)
-    target, messages = pointer.target, [_FOR_THE_SESSION.format("at a location of its own")]
+    target = pointer.target
+    kept = name.catalog.keeper() is not None
+    messages = [] if kept else [_FOR_THE_SESSION.format("at a location of its own")]
     if _check_pointed(pointer) is not None:
         if properties:
             messages.insert(0, f"The table at {location} is there and keeps its own properties.")

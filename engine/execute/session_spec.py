@@ -52,7 +52,7 @@ def session_spec(session: Session) -> dict[str, Json]:
         "namespace": list(session.namespace),
         "databases": list(_databases(session)),
         "functions": [_function_spec(key, function) for key, function in session.functions.items()],
-        "definitions": [_definition_spec(*found) for found in _definitions(session)],
+        "definitions": [definition_spec(*found) for found in _definitions(session)],
     }
 
 
@@ -117,7 +117,7 @@ def _definitions(session: Session) -> Iterator[tuple[Key, object, bool]]:
         yield key, definition, True
 
 
-def _definition_spec(parts: Key, definition: object, temporary: bool) -> dict[str, Json]:
+def definition_spec(parts: Key, definition: object, temporary: bool) -> dict[str, Json]:
     spec: dict[str, Json] = {"name": list(parts), "temporary": temporary}
     if isinstance(definition, View):
         return {**spec, "kind": "view", **_view_spec(definition)}
@@ -199,17 +199,17 @@ def _meaning(table: st.CreateTable) -> object:
 def _define(session: Session, spec: Mapping[str, Any]) -> None:
     """Keep a table or view under its name, without asking whether it can be read."""
     parts: Key = tuple(spec["name"])
-    definition = _definition(session, parts, spec)
+    definition = definition_from(session, parts, spec)
     if spec["temporary"]:
         session.temporaries[parts] = definition
         return
     catalog = session.catalog(parts[0])
     if not isinstance(catalog, DefinitionCatalog):
         raise BergError(ErrorCode.CORRUPT, f"Catalog {catalog.name} holds no definition of {'.'.join(parts)}.")
-    catalog.put_definition(TableIdent(parts[1:-1], parts[-1]), definition)
+    catalog.hold_definition(TableIdent(parts[1:-1], parts[-1]), definition)
 
 
-def _definition(session: Session, parts: Key, spec: Mapping[str, Any]) -> object:
+def definition_from(session: Session, parts: Key, spec: Mapping[str, Any]) -> object:
     from bergsql.engine.names import table_name
 
     if spec["kind"] == "view":

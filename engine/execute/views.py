@@ -39,7 +39,7 @@ def create(session: Session, statement: st.CreateView) -> Result:
         if statement.if_not_exists:
             return ok()
     catalog.put_definition(name.ident, _defined(session, statement, name.parts), replace=statement.replace)
-    return ok(_FOR_THE_SESSION)
+    return ok() if catalog.keeper() is not None else ok(_FOR_THE_SESSION)
 
 
 def _create_temporary(session: Session, statement: st.CreateView) -> Result:
