@@ -229,19 +229,19 @@ def test_connector_tables_and_views_last_in_the_catalog_store(berg: Berg) -> Non
     table = "CREATE TABLE src (id INT, k AS id * 2) WITH ('connector'='datagen', 'number-of-rows'='3');"
     made = berg.run(*store, "-e", f"{table} CREATE VIEW v AS SELECT COUNT(*) AS n FROM src;")
     assert made.code == 0
-    assert "lasts as long as the session" not in made.stderr
+    assert "lasts as long as the session" not in made.err
     secret = "CREATE TABLE s (id INT) WITH ('connector'='kafka', 'password'='geheim');"
     done = berg.run(*store, "--continue-on-error", "--format", "csv", "-e", f"SHOW TABLES; SELECT n FROM v; {secret}")
-    assert done.stdout.split() == ["table", "name", "src", "v", "n", "3"]
-    assert "which the catalog store does not keep" in done.stderr
-    assert "geheim" not in done.stdout + done.stderr
+    assert done.out.split() == ["table", "name", "src", "v", "n", "3"]
+    assert "which the catalog store does not keep" in done.err
+    assert "geheim" not in done.out + done.err
     changed = "ALTER TABLE src RENAME TO source; ALTER TABLE source SET ('number-of-rows'='4'); DROP VIEW v;"
     assert berg.run(*store, "-e", changed).code == 0
     done = berg.run(*store, "--format", "csv", "-e", "SHOW TABLES; SELECT COUNT(*) AS n FROM source;")
-    assert done.stdout.split() == ["table", "name", "source", "n", "4"]
+    assert done.out.split() == ["table", "name", "source", "n", "4"]
     kept = [*(berg.home / "store").rglob("*.json")]
     assert [path.stat().st_mode & 0o777 for path in kept] == [0o600]
-    assert "src" not in berg.run("-e", "SHOW TABLES;").stdout
+    assert "src" not in berg.run("-e", "SHOW TABLES;").out
 
 
 def test_a_catalog_store_that_cannot_be_read_is_told_at_once(berg: Berg) -> None:

@@ -50,7 +50,7 @@ def test_tables_views_and_catalogs_are_there_again(session: Session, tmp_path: P
         "CREATE DATABASE mem.d COMMENT 'a place'",
         "CREATE TABLE mem.d.gen (a INT COMMENT 'it''s', b AS a + 1, k STRING METADATA FROM 'key' VIRTUAL,"
         " ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, PRIMARY KEY (a) NOT ENFORCED)"
-        " WITH ('connector'='datagen','rows-per-second'='1')",
+        " WITH ('connector'='kafka','topic'='t')",
         "CREATE TEMPORARY TABLE tmp (x INT) WITH ('connector'='print')",
         "CREATE TABLE pointer (id BIGINT, s STRING) PARTITIONED BY (bucket(4, id))"
         " WITH ('connector'='iceberg','catalog-name'='ice','catalog-database'='db','catalog-table'='later')",
