@@ -101,9 +101,11 @@ def _list(home: Path, screen: Screen) -> ExitCode:
 
 def _resume(job: Job) -> str:
     from bergsql.engine.streaming.jobs import control
+    from bergsql.engine.streaming.jobs.status import JobState
 
     now = control.resume(job)
-    return f"Job {job.id} is {now.state}."
+    error = now.status.error if now.state is JobState.RESTARTING else None
+    return f"Job {job.id} is {now.state}." + (f" It failed: {error['message']}" if error is not None else "")
 
 
 def _stop(job: Job, options: set[str]) -> str:

@@ -204,6 +204,21 @@ def test_a_savepoint_is_what_another_job_starts_from(jobs: Jobs, berg: Berg, tmp
     assert "There is no savepoint at /nowhere" in wrong.err
 
 
+def test_a_job_goes_on_where_its_savepoint_cannot_be_made(jobs: Jobs, berg: Berg, tmp_path: Path) -> None:
+    job = jobs.until_checkpoint(jobs.submit(*START).id)
+    (tmp_path / "file").touch()
+    place = f"SET 'state.savepoints.dir' = '{tmp_path}/file/saved'"
+    for drain in ("", " WITH DRAIN"):
+        done = berg.run("-e", place, "-e", f"STOP JOB '{job.id}' WITH SAVEPOINT{drain}")
+        assert done.code == 1
+        assert f"Cannot make {tmp_path}/file/saved: Not a directory. Job {job.id} goes on." in done.err
+    jobs.until_checkpoint(job.id)
+    assert jobs.job(job.id).status.pid == job.status.pid
+    assert jobs.job(job.id).status.restarts == 0
+    assert jobs.command("stop", job.id, "--savepoint").code == 0
+    assert jobs.job(job.id).state is JobState.STOPPED
+
+
 def test_a_drained_job_is_finished(jobs: Jobs, berg: Berg) -> None:
     job = jobs.until_checkpoint(jobs.submit(*START).id)
     done = berg.run("-e", f"STOP JOB '{job.id}' WITH SAVEPOINT WITH DRAIN")
@@ -395,6 +410,19 @@ def test_a_strategy_gives_up(flaky: tuple[Jobs, Path], jobs: Jobs, settings: tup
     fails.unlink()
     assert failing.command("resume", job.id).code == 0
     assert jobs.until_checkpoint(job.id).state is JobState.RUNNING
+
+
+def test_what_fails_when_it_is_resumed_is_tried_again(flaky: tuple[Jobs, Path], jobs: Jobs) -> None:
+    failing, fails = flaky
+    quick = ("SET 'restart-strategy.exponential-delay.initial-backoff' = '50 ms'",)
+    job = failing.until_checkpoint(failing.submit(*quick, *FLAKY_START).id)
+    process(job).kill()
+    jobs.until_state(job.id, JobState.LOST)
+    fails.touch()
+    assert failing.command("resume", "--all").code == 0
+    failing.until(job.id, lambda now: now.status.restarts >= 1)
+    fails.unlink()
+    failing.until_checkpoint(job.id)
 
 
 def test_a_dropped_table_ends_a_job_at_once(jobs: Jobs, berg: Berg) -> None:

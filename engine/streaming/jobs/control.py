@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.streaming.jobs.files import PRIVATE, read_json, write_json
@@ -134,7 +135,7 @@ def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: P
 
     :param savepoint: make one first, in ``directory``; without that where the job's own settings say.
     :param drain: let all that waits for a watermark out before, as if its sources had ended.
-    :raises BergError: INVALID where it does not run; what kept it from a savepoint, and then it has ended, too.
+    :raises BergError: INVALID where it does not run; what keeps it from a savepoint: then it goes on.
     """
     if job.state.final:
         if job.state is JobState.LOST and not savepoint and not drain:
@@ -144,7 +145,8 @@ def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: P
             ErrorCode.INVALID, f"Job {job.id} does not run: it is {job.state}.", hint=_resume_hint(job) or None
         )
     place = str(directory) if directory is not None else None
-    asked: dict[str, Json] = {"savepoint": savepoint, "directory": place, "drain": drain}
+    request = secrets.token_hex(8)
+    asked: dict[str, Json] = {"request": request, "savepoint": savepoint, "directory": place, "drain": drain}
     write_json(job.directory / "stop.json", {"pid": job.status.pid, **asked})
     try:
         os.kill(job.status.pid, signal.SIGTERM)
@@ -152,7 +154,7 @@ def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: P
         pass  # it ended just now
     except OSError as error:
         raise BergError(ErrorCode.IO, f"Cannot stop job {job.id}: {error.strerror}.") from error
-    ended = wait(job)
+    ended = wait(job, request)
     if ended.state in (JobState.FAILED, JobState.LOST):
         if ended.status.error is not None:
             raise told(ended.status.error)
@@ -174,9 +176,17 @@ def _resume_hint(job: Job) -> str:
     return "" if job.state is JobState.FINISHED else f"bergsql jobs resume {job.id} goes on with it."
 
 
-def wait(job: Job) -> Job:
-    """Wait until a job has ended, and its process is gone."""
+def wait(job: Job, request: str | None = None) -> Job:
+    """Wait until a job has ended, and its process is gone.
+
+    :raises BergError: why the stop ``request`` was not carried out; the job goes on.
+    """
     while not (now := job_at(job.directory)).state.final or is_alive(now.status):
+        refused: dict[str, Any] = now.status.refused or {}
+        if request is not None and refused.get("request") == request:
+            error = told(refused["error"])
+            error.message = f"{error.message} Job {job.id} goes on."
+            raise error
         time.sleep(_LOOK)
     for child in _children:
         child.poll()

@@ -81,11 +81,14 @@ class JobProcess:
         )
         self._runner: Runner | None = None
         self._shown: Mapping[str, Any] = {}
+        self._savepoints = self._job.directory
+        """Where savepoints go by the job's own settings."""
         self._beat = 0.0
         """When it was last looked at the figures."""
         self._told = 0.0
         """When the status was last written."""
-        self._has_run = False
+        self._has_run = job.status.started > 0
+        """Whether it has run before, be it in another process: what fails now is not about its statement."""
 
     def run(self) -> int:
         """Run to the end; gives the exit code."""
@@ -107,7 +110,10 @@ class JobProcess:
         restarts: RestartStrategy | None = None
         while True:
             try:
-                return self._attempt(spec)
+                state = self._attempt(spec)
+                if state is not None:
+                    return state
+                continue
             except BergError as error:
                 if not self._has_run or not can_be_mended(error):
                     raise
@@ -137,8 +143,8 @@ class JobProcess:
             settings.set(key, value)
         return strategy(settings.get)
 
-    def _attempt(self, spec: Mapping[str, Any]) -> JobState:
-        """Make the session and run the plan, once.
+    def _attempt(self, spec: Mapping[str, Any]) -> JobState | None:
+        """Make the session and run the plan, once; None to do it again.
 
         :raises BergError: whatever fails; faults of ours as INTERNAL, with their traceback in the log.
         """
@@ -162,9 +168,11 @@ class JobProcess:
             if session is not None:
                 session.close()
 
-    def _run(self, session: Session, spec: Mapping[str, Any]) -> JobState:
+    def _run(self, session: Session, spec: Mapping[str, Any]) -> JobState | None:
         from bergsql.engine.execute.submit_job import planned
 
+        chosen = savepoints.chosen(session.setting(savepoints.DIRECTORY_SETTING))
+        self._savepoints = chosen or session.home / "savepoints"
         plan = planned(session, spec["statement"])
         store = Store.open(self._job.directory / "state")
         try:
@@ -186,7 +194,7 @@ class JobProcess:
                 self._log.info("It runs.")
                 runner.run(self._stop)
                 self._shown = runner.metrics()
-                return self._ended(runner, store, session)
+                return self._ended(runner, store)
             finally:
                 self._stops.runner = None
                 runner.close()
@@ -206,22 +214,48 @@ class JobProcess:
         asked = self._stops.asked
         if asked is None:
             return None
+        if asked.savepoint:
+            try:
+                savepoints.check(self._place(asked))
+            except BergError as error:
+                self._refuse(asked, error)
+                return None
         if asked.drain:
             return StopKind.DRAIN
         return StopKind.CHECKPOINT if asked.savepoint else StopKind.CANCEL
 
-    def _ended(self, runner: Runner, store: Store, session: Session) -> JobState:
-        """The state behind a run that ended well; the savepoint is made that was asked for."""
+    def _ended(self, runner: Runner, store: Store) -> JobState | None:
+        """The state behind a run that ended well; the savepoint is made that was asked for.
+
+        None where it cannot be made: whoever asked is told, and the job goes on.
+        """
         asked = self._stops.asked
         if asked is None or asked.at_once:
             return JobState.FINISHED if runner.finished else self._state_of(asked or Request())
         if asked.savepoint:
-            self._status.savepoint = str(self._make_savepoint(asked, store, session))
+            try:
+                self._status.savepoint = str(self._make_savepoint(asked, store))
+            except BergError as error:
+                if not runner.finished:
+                    self._refuse(asked, error)
+                    return None
+                self._failed(error)
+                return JobState.FINISHED
             self._log.info("Its savepoint is %s.", self._status.savepoint)
         return JobState.FINISHED if asked.drain or runner.finished else JobState.STOPPED
 
-    def _make_savepoint(self, asked: Request, store: Store, session: Session) -> Path:
-        place = asked.directory or savepoints.chosen(session.setting(savepoints.DIRECTORY_SETTING))
+    def _refuse(self, asked: Request, error: BergError) -> None:
+        """Tell whoever asked that no savepoint can be made, and go on."""
+        self._log.error("%s The job goes on.", error.message)
+        self._status.refused = {"request": asked.id, "error": failure(error)}
+        self._stops.forget()
+        self._tell()
+
+    def _place(self, asked: Request) -> Path:
+        """Where a savepoint is made."""
+        return asked.directory or self._savepoints
+
+    def _make_savepoint(self, asked: Request, store: Store) -> Path:
         about: dict[str, Json] = {
             "bergsql": version(),
             "identity": self._job.identity,
@@ -229,7 +263,7 @@ class JobProcess:
             "name": self._job.name,
             "made": _now(),
         }
-        return savepoints.make(self._job.id, place or session.home / "savepoints", about, store.copy_to)
+        return savepoints.make(self._job.id, self._place(asked), about, store.copy_to)
 
     @staticmethod
     def _state_of(request: Request) -> JobState:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from pathlib import Path
@@ -62,6 +63,16 @@ def chosen(setting: str | None) -> Path | None:
 def shown(path: str) -> str:
     """A savepoint's path as Flink prints it: ``file:/…``."""
     return f"file:{path}"
+
+
+def check(directory: Path) -> None:
+    """Refuse a directory in which no savepoint can be made.
+
+    :raises BergError: IO.
+    """
+    make_directory(directory)
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise BergError(ErrorCode.IO, f"Cannot make a savepoint in {directory}: Permission denied.")
 
 
 def make(job_id: str, directory: Path, about: dict[str, Json], copy_state: Callable[[Path], object]) -> Path:

@@ -29,6 +29,7 @@ class Request(NamedTuple):
     directory: Path | None = None
     """Where, if that is said."""
     drain: bool = False
+    id: str = ""
 
     @property
     def at_once(self) -> bool:
@@ -77,7 +78,8 @@ class Stops:
             return Request()
         place = content.get("directory")
         directory = Path(place) if isinstance(place, str) else None
-        return Request(True, content.get("savepoint") is True, directory, content.get("drain") is True)
+        savepoint, drain = content.get("savepoint") is True, content.get("drain") is True
+        return Request(True, savepoint, directory, drain, str(content.get("request", "")))
 
     def _ask(self, request: Request) -> None:
         if self.asked is not None and not request.at_once:
@@ -86,6 +88,11 @@ class Stops:
         self._event.set()
         if (runner := self.runner) is not None:
             (runner.interrupt if request.at_once else runner.wake)()
+
+    def forget(self) -> None:
+        """A request cannot be carried out: go on as if it had not been made."""
+        self.asked = None
+        self._event.clear()
 
     def wait(self, seconds: float) -> bool:
         """Wait, but no longer than until it is to stop; whether it is."""

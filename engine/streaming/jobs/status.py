@@ -53,6 +53,8 @@ class Status:
     """The last failure: ``code``, ``message``, ``hint`` and, in the statement, ``span``."""
     savepoint: str | None = None
     """The savepoint that the stop made."""
+    refused: dict[str, Json] | None = None
+    """Why the last stop was not carried out: its ``request`` and ``error``. The job goes on."""
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -67,6 +69,7 @@ class Status:
             "metrics": dict(self.metrics),
             "error": self.error,
             "savepoint": self.savepoint,
+            "refused": self.refused,
         }
 
     @classmethod
