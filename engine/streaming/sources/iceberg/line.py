@@ -108,7 +108,7 @@ def _timed_start(metadata: TableMetadata, head: Snapshot | None, options: Stream
     if after is None:
         if lenient:
             return None
-        latest = "It has none." if head is None else f"Its latest is of {utc_text(head.timestamp_ms)}, in UTC."
+        latest = "It has none." if head is None else f"Its latest is of {_shown(head.timestamp_ms)}."
         message = f"The table has no snapshot of {_shown(millis)} or later."
         raise BergError(ErrorCode.NOT_FOUND, message, hint=latest)
     if after.parent_id is not None and not lenient:
@@ -119,7 +119,7 @@ def _timed_start(metadata: TableMetadata, head: Snapshot | None, options: Stream
 
 def _shown(millis: int) -> str:
     try:
-        return f"{utc_text(millis)} (UTC)"
+        return utc_text(millis)
     except (OverflowError, ValueError):  # a year that Python has not
         return f"{millis} ms since 1970"
 
