@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +16,14 @@ _MAPS: Final = 4096
 
 _SIZES: Final = tuple(1 << bits for bits in (40, 36, 32, 28))
 """Bytes of address space to ask for, not of disk or memory: the file is as long as what is in it. The biggest that the
-process may have (``ulimit -v``) is taken, and doubled between transactions when half of it is used."""
+process may have (``ulimit -v``) is taken, and twice what is used."""
 
-_REMAPPED: Final = 64 << 20
-"""From this size on, the map is let go of after each commit: pages of the file that were read count as the process's
-memory until then, though the system may take them at any time."""
+_BIG: Final = 64 << 20
+"""From this size on, an environment is opened anew after each commit: lmdb keeps the buffers of all pages that it ever
+changed in one transaction, and what it has read of the file counts as the process's memory."""
+
+_TOUCHED: Final = 8192
+"""So many keys may be looked up before pages of the file are let go of: the system maps 16 around each that is read."""
 
 
 def open_environment(path: Path, durable: bool) -> Any:
@@ -52,7 +56,9 @@ def _make(path: Path) -> None:
 def _opened(path: Path, durable: bool) -> Any:
     import lmdb
 
-    for size in _SIZES:
+    data = path / DATA_FILE
+    least = 2 * data.stat().st_size if data.exists() else 0
+    for size in (max(size, least) for size in _SIZES):
         try:
             return lmdb.open(
                 str(path),
@@ -67,17 +73,47 @@ def _opened(path: Path, durable: bool) -> Any:
                 lock=False,
             )
         except (MemoryError, lmdb.Error) as error:
-            if size == _SIZES[-1] or not _no_memory(error):
+            if size == max(_SIZES[-1], least) or not _no_memory(error):
                 raise
     raise AssertionError
 
 
-def settle(environment: Any) -> None:
-    """Between two transactions: room for the next one, and memory given back."""
-    info = environment.info()
-    used, size = (info["last_pgno"] + 1) * int(environment.stat()["psize"]), int(info["map_size"])
-    if used >= _REMAPPED:
-        environment.set_mapsize(size * 2 if used > size // 2 else size)
+def used_bytes(environment: Any) -> int:
+    """How long the file is, about."""
+    return int((environment.info()["last_pgno"] + 1) * environment.stat()["psize"])
+
+
+def is_big(environment: Any) -> bool:
+    """Whether to open it anew after a commit."""
+    return used_bytes(environment) >= _BIG
+
+
+class Pages:
+    """Bounds how much of a big file is mapped, within a transaction, by counting keys that are looked up."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = str(path / DATA_FILE)
+        self._touched = 0
+
+    def touch(self, keys: int, environment: Any) -> None:
+        """Some keys are about to be looked up."""
+        self._touched += keys
+        if self._touched > _TOUCHED:
+            self._touched = 0
+            if used_bytes(environment) >= 4 * _BIG:
+                self._release()
+
+    def _release(self) -> None:
+        """Unmap what is mapped: nothing is lost, as pages of the file that are changed are elsewhere until a commit."""
+        import ctypes
+        import mmap
+
+        with suppress(OSError, AttributeError, ValueError):  # other systems count such pages as nobody's
+            libc = ctypes.CDLL(None)
+            for line in Path("/proc/self/maps").read_text().splitlines():
+                if line.endswith(self._file):
+                    first, last = (int(end, 16) for end in line.split(" ", 1)[0].split("-"))
+                    libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), mmap.MADV_DONTNEED)
 
 
 def told(error: BaseException, path: Path) -> BergError | None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.streaming.state.mapping import DATA_FILE, open_environment, settle, sync_directory, told
+from bergsql.engine.streaming.state.mapping import DATA_FILE, Pages, is_big, open_environment, sync_directory, told
+from bergsql.engine.streaming.state.order import near_order
 
 if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json
@@ -40,6 +40,8 @@ class Store:
 
     def __init__(self, path: Path, *, durable: bool) -> None:
         self.path = path
+        self._durable = durable
+        self._pages = Pages(path)
         self._lock = _locked(path)
         self._maps: dict[str, Any] = {}
         self._new: set[str] = set()  # maps whose handles came with the open transaction
@@ -112,7 +114,10 @@ class Store:
             self._forget_new()
             raise
         self._new.clear()
-        settle(self._environment)
+        if is_big(self._environment):
+            self._maps.clear()
+            self._environment.close()
+            self._environment = open_environment(self.path, self._durable)
 
     def abort(self) -> None:
         """Undo what was written since the last commit."""
@@ -172,6 +177,10 @@ class Store:
             found = self._cursors[name] = self._begun().cursor(self._map(name))
         return found
 
+    def touch(self, keys: int) -> None:
+        """Some keys are about to be looked up."""
+        self._pages.touch(keys, self._environment)
+
     def entries(self, name: str) -> int:
         """How many entries a map has."""
         return int(self._begun().stat(self._map(name))["entries"])
@@ -227,16 +236,32 @@ class Scope:
         if not keys:
             return []
         cursor = self._store.cursor(self._name)
-        found: dict[bytes, bytes] = dict(self._store.run(lambda: cursor.getmulti(sorted(keys))))
-        return list(map(found.get, keys))
+        self._store.touch(len(keys))
+        order = near_order(keys)
+        ordered = [keys[i] for i in order]
+        found: list[tuple[bytes, bytes]] = self._store.run(lambda: cursor.getmulti(ordered))
+        values: list[bytes | None] = [None] * len(keys)
+        if len(found) == len(keys):
+            for i, (_, value) in zip(order, found, strict=True):
+                values[i] = value
+            return values
+        # Those that are not there were passed over.
+        left = iter(found)
+        there, value = next(left, (b"", b""))
+        for i, key in zip(order, ordered, strict=True):
+            if key == there:
+                values[i] = value
+                there, value = next(left, (b"", b""))
+        return values
 
     def put_many(self, items: Sequence[tuple[bytes, bytes]]) -> None:
         if not items:
             return
         self._store.changed = True
         cursor = self._store.cursor(self._name)
-        # Stable: of two values for a key, the later one stays.
-        self._store.run(lambda: cursor.putmulti(sorted(items, key=itemgetter(0))))
+        # Of two values for a key, the later one stays: equal keys do not change places.
+        ordered = [items[i] for i in near_order([key for key, _ in items])]
+        self._store.run(lambda: cursor.putmulti(ordered))
 
     def delete_many(self, keys: Sequence[bytes]) -> None:
         if not keys:
@@ -245,7 +270,8 @@ class Scope:
         cursor = self._store.cursor(self._name)
 
         def delete() -> None:
-            for key in sorted(keys):
+            for i in near_order(keys):
+                key = keys[i]
                 if cursor.set_key(key):
                     cursor.delete()
 
