@@ -108,14 +108,10 @@ class Cte(NamedTuple):
 
 
 class Shared:
-    """What all parts of a plan share: sources that are read once, streams of WITH, conditions that may sink."""
+    """What all parts of a plan share: sources that are read once."""
 
     def __init__(self) -> None:
         self.sources: dict[object, Stream] = {}
-        self.conjuncts: dict[int, tuple[str, ...]] = {}
-        """Of a CalcNode that filters, by its id: the parts of its condition."""
-        self.kept: list[Node] = []
-        """The nodes of ``conjuncts``: ids are not used again while they live."""
 
 
 class Building:
@@ -197,9 +193,6 @@ class Building:
             joined=joined,
             condition=" AND ".join(conjuncts) if conjuncts else None,
         )
-        if conjuncts:
-            self.shared.conjuncts[id(made)] = tuple(conjuncts)
-            self.shared.kept.append(made)
         return Stream(made, stream.window.moved(at) if stream.window is not None else None)
 
     def filtered(self, stream: Stream, conjuncts: Sequence[str]) -> Stream:
@@ -238,11 +231,7 @@ class Building:
 
         columns = tuple(c._replace(name=n) for c, n in zip(stream.columns, names, strict=True))
         if isinstance(stream.node, CalcNode):
-            made = with_fields(stream.node, columns=columns)
-            if id(stream.node) in self.shared.conjuncts:
-                self.shared.conjuncts[id(made)] = self.shared.conjuncts[id(stream.node)]
-                self.shared.kept.append(made)
-            return replace(stream, node=made)
+            return replace(stream, node=with_fields(stream.node, columns=columns))
         items = [(f"i.c{n}", c) for n, c in enumerate(columns)]
         made_stream = self.calc(replace(stream, numbering=None), items)
         return replace(made_stream, numbering=stream.numbering, window=stream.window)

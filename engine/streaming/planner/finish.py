@@ -10,14 +10,13 @@ from bergsql.engine.streaming.nodes import CollectNode, SinkNode, StreamPlan
 
 if TYPE_CHECKING:
     from bergsql.engine.streaming.nodes import Node
-    from bergsql.engine.streaming.planner.build import Shared
 
 
-def finished(plan: StreamPlan, shared: Shared) -> StreamPlan:
+def finished(plan: StreamPlan) -> StreamPlan:
     """The plan, ready to run."""
     from bergsql.engine.streaming.planner.prune import pruned
 
-    return numbered(pruned(plan, shared))
+    return numbered(pruned(plan))
 
 
 def numbered(plan: StreamPlan) -> StreamPlan:

@@ -31,7 +31,7 @@ def select_plan(query: Query, relations: Relations) -> StreamPlan:
     stream = query_stream(query, relations, shared)
     node = stream.node
     end = CollectNode(uid="", inputs=(node,), columns=node.columns, mode=node.mode, key=node.key)
-    return finished(StreamPlan((end,)), shared)
+    return finished(StreamPlan((end,)))
 
 
 def insert_plan(inserts: Sequence[PlannedInsert], relations: Relations, name: str) -> StreamPlan:
@@ -48,7 +48,7 @@ def insert_plan(inserts: Sequence[PlannedInsert], relations: Relations, name: st
             if len(inserts) > 1:
                 error.message = f"INSERT {number} of {len(inserts)} of the statement set: {error.message}"
             raise error.at(insert.span) from None
-    return finished(StreamPlan(tuple(ends), name), shared)
+    return finished(StreamPlan(tuple(ends), name))
 
 
 def query_stream(query: Query, relations: Relations, shared: Shared) -> Stream:
