@@ -42,9 +42,10 @@ def draw(result: Result, out: Out, view: View) -> None:
         out.write(f"{border}| {' | '.join(map(right, names, widths))} |\n{border}")
         out.flush()
         for chunk in filled_chunks(result):
-            out.write(lines(chunk))
+            text = lines(chunk)
+            count += len(chunk)  # before anybody can see them and press Ctrl-C
+            out.write(text)
             out.flush()
-            count += len(chunk)
     except KeyboardInterrupt:
         out.write(timed(f"Query terminated, received a total of {_rows(count)}", view))
         out.flush()
