@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from bergsql.catalog.errors import BergError
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.duck import duckdb, fetch_batches, fetch_chunks, is_interruption, set_variables
 from bergsql.engine.plan.query import QueryPlan, plan_query
 from bergsql.engine.relations import SessionRelations
@@ -20,25 +21,49 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def reads_tables(query: st.Query) -> bool:
-    """Whether a query names a table: one that does not is no stream."""
-    from sqlglot import exp
-
-    return query.ast.find(exp.Table) is not None
-
-
 def select(session: Session, statement: st.Select) -> Result:
     """Run a query. Rows stream: nothing is read before it is asked for."""
     relations = SessionRelations(session)
-    if reads_tables(statement.query):
+    as_changes = session.setting("execution.runtime-mode") == "streaming"
+    if _has_from(statement.query):
         from bergsql.engine.streaming.planner import is_unbounded
 
         if is_unbounded(statement.query, relations):
-            from bergsql.engine.execute.stream_select import stream_select
+            return _stream(session, statement, relations)
+        if as_changes:
+            with suppress(_NotOfStreams):
+                return _bounded_stream(session, statement, relations)
+    return open_plan(session, plan_query(statement.query, relations), as_changes=as_changes)
 
-            return stream_select(session, statement, relations)
-    plan = plan_query(statement.query, relations)
-    return open_plan(session, plan, as_changes=session.setting("execution.runtime-mode") == "streaming")
+
+def _has_from(query: st.Query) -> bool:
+    """Whether a query reads anything: one that does not is no stream."""
+    from sqlglot import exp
+
+    return query.ast.find(exp.From) is not None
+
+
+def _stream(session: Session, statement: st.Select, relations: SessionRelations) -> Result:
+    from bergsql.engine.execute.stream_select import stream_select
+
+    return stream_select(session, statement, relations)
+
+
+class _NotOfStreams(Exception):
+    """Only a batch can compute it."""
+
+
+def _bounded_stream(session: Session, statement: st.Select, relations: SessionRelations) -> Result:
+    """Stream what has an end, as Flink does in the mode streaming: windows wait for watermarks, a sort is refused.
+
+    :raises _NotOfStreams: where streams lack a form.
+    """
+    try:
+        return _stream(session, statement, relations)
+    except BergError as error:
+        if error.code is ErrorCode.UNSUPPORTED:
+            raise _NotOfStreams from error
+        raise
 
 
 def open_plan(session: Session, plan: QueryPlan, *, as_changes: bool = False) -> Result:
