@@ -1,18 +1,24 @@
-"""Writes docs/settings.md, docs/functions.md, docs/statements.md and a page for each family of statements from
-the tables in the code: ``make docs``."""
+"""Writes docs/settings.md, connectors.md, functions.md, statements.md and a page for each family of statements from the
+tables in the code: ``make docs``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from bergsql.catalog.options import OptionSpec
 from bergsql.catalog.registry import HADOOP_OPTIONS, JDBC_OPTIONS
+from bergsql.engine.connectors.formats import FORMATS as FILE_FORMATS
+from bergsql.engine.connectors.formats import format_named
+from bergsql.engine.connectors.formats.base import Format
+from bergsql.engine.connectors.registry import connector_named, connector_names
 from bergsql.engine.plan.table_functions import TABLE_FUNCTIONS
 from bergsql.engine.settings import SETTINGS
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.forms import FORMS, Form
 from bergsql.engine.sql.functions.known_names import Known, known, sections
 from bergsql.engine.sql.functions.registry import function_named
+from bergsql.engine.sql.type_names import flink_name
 from bergsql.shell.render.formats import FORMATS
 
 PAGE = Path(__file__).with_name("settings.md")
@@ -42,6 +48,55 @@ FAMILY_HEAD = """# {title}
 One family of the [statements](../statements.md). Both engines' words are taken in both flavours; where they mean
 different things, [flavours](../flavours.md) says so.
 """
+CONNECTORS_PAGE = Path(__file__).with_name("connectors.md")
+CONNECTORS_HEAD = """# Connectors
+
+<!-- Written by docs/generate.py from the tables in the code: change those and run `make docs`. -->
+
+`CREATE TABLE t (…) WITH ('connector'='NAME', …)` in `default_catalog` names something to read or write that is no
+Iceberg table. Names and options are Flink's. An option that a connector does not have is refused, and so is a wrong
+value; behind a table's name `/*+ OPTIONS('key'='value') */` changes options for one statement. A table that ends is
+read by any statement; one that does not is read as a [stream](streaming.md). Computed columns, METADATA columns and
+WATERMARK are declared as in Flink. The definition lasts as long as the session, or in the [catalog store](shell.md).
+
+`'connector'='iceberg'` names an Iceberg table of another catalog: it is read and written as that table is.
+
+"""
+CONNECTOR_NOTES = {
+    "blackhole": """
+A sink that takes every change and keeps nothing.
+""",
+    "datagen": """
+A source of rows that are made up. A random value is a function of the row's number and of a seed that each run
+chooses; a sequence goes on behind a restart where it stopped, without a number twice or left out. Nested columns are
+made up too: `fields.NAME.element.min`, `fields.NAME.key.length`, `fields.NAME.FIELD.max`. A batch does not wait: the
+rate is for streams.
+""",
+    "filesystem": """
+The files of a directory and of all directories below it, of one format. Names that begin with `.` or `_` are not
+looked at. With `source.monitor-interval` the directory is watched: a file is read once, when two looks, one interval
+apart, find it unchanged, or when it was last changed 10 seconds ago or longer. Whoever writes elsewhere and moves
+files here is safe in any case. What is changed in a file after it was read is not seen. A job keeps which files it
+read (about 10 bytes each), in whatever order they are listed.
+
+Rows are written to hidden directories `.part-…` and become visible, by renaming, when their checkpoint is complete:
+every row once, also through crashes. PARTITIONED BY columns are directories `name=value`. INSERT OVERWRITE replaces
+the files of the partitions that get rows, or all of a table without partitions; the new ones come before the old ones
+go.
+
+In CSV a value of nothing is NULL, and `""` an empty text (Flink reads both as an empty text, and loses NULL). With
+`csv.ignore-parse-errors` or `csv.allow-comments` each line is read by itself: a value cannot hold the end of a line
+then, and a broken line spoils no other. What is left out is counted (`rows_skipped` of DESCRIBE JOB). Bytes are
+base64 in CSV and JSON. A column that a Parquet, Avro or ORC file does not have is NULL.
+""",
+    "print": """
+A sink that prints each change as Flink does, `+I[1, a]`: a statement's to the standard output, a job's to its
+`job.out`. Rows are printed as they come: after a crash those since the last checkpoint come again.
+""",
+    "values": """
+A source of changes that the option `data` lists, for tests and demonstrations. It is not in Flink.
+""",
+}
 HEAD = """# Settings and options
 
 <!-- Written by docs/generate.py from the tables in the code: change those and run `make docs`. -->
@@ -164,7 +219,43 @@ def family_page(family: str) -> str:
     return "\n".join(lines)
 
 
+def connectors_page() -> str:
+    """The text of the page of connectors."""
+    lines = [CONNECTORS_HEAD.rstrip("\n"), ""]
+    for name in connector_names():
+        connector = connector_named(name)
+        assert connector is not None
+        roles = " and ".join(role for role, made in (("source", connector.source), ("sink", connector.sink)) if made)
+        lines += [f"## {name}", "", CONNECTOR_NOTES[name].strip(), "", f"It is a {roles}.", ""]
+        if connector.documented:
+            lines += option_table(connector.documented)
+        if connector.metadata:
+            names = ", ".join(f"`{key}` {flink_name(kind)}" for key, kind in connector.metadata.items())
+            lines += [f"METADATA columns: {names}.", ""]
+    lines += ["## Formats of files", ""]
+    for name in FILE_FORMATS:
+        lines += [f"### {name}", "", format_doc(format_named(name)), ""]
+        if format_named(name).options:
+            lines += option_table(format_named(name).options)
+    return "\n".join(lines)
+
+
+def format_doc(kind: type[Format]) -> str:
+    """What the class of a format says of it."""
+    return (kind.__doc__ or "").strip()
+
+
+def option_table(specs: Sequence[OptionSpec]) -> list[str]:
+    """Options with their defaults, as lines."""
+    lines = [row("option", "values", "default", "what it does"), row("---", "---", "---", "---")]
+    for spec in specs:
+        default = f"`{spec.default}`" if spec.default else ""
+        lines.append(row(f"`{spec.key}`", values(spec), default, spec.doc + (" Required." if spec.required else "")))
+    return [*lines, ""]
+
+
 if __name__ == "__main__":
+    CONNECTORS_PAGE.write_text(connectors_page(), encoding="utf-8")
     STATEMENTS_PAGE.write_text(statements_page(), encoding="utf-8")
     FAMILY_PAGES.mkdir(exist_ok=True)
     for each in families():

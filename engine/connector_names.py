@@ -15,6 +15,7 @@ CONNECTORS = (
     "postgres-cdc",
     "print",
     "upsert-kafka",
+    "values",
 )
 
 

@@ -114,3 +114,5 @@ class Connector:
     fixed: tuple[str, ...] = ()
     partitioned: bool = False
     """Whether PARTITIONED BY means something to it."""
+    documented: tuple[OptionSpec, ...] = ()
+    """Its options as the documentation lists them."""

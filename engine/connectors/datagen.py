@@ -146,4 +146,4 @@ def _check(table: ConnectorTable) -> None:
     _fields(table)
 
 
-CONNECTOR = Connector("datagen", _options, source=DatagenSource, check=_check)
+CONNECTOR = Connector("datagen", _options, source=DatagenSource, check=_check, documented=OPTIONS)

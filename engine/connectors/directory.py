@@ -137,7 +137,7 @@ def _escaped(text: str) -> str:
 
 class DoneFiles:
     """The files of a directory that were read: 64 bits of each path's hash, so that the order of listings is of no
-    account. As JSON it is a text of about 8 characters a file."""
+    account. As JSON it is a text of about 10 characters a file."""
 
     def __init__(self, kept: str | None = None) -> None:
         self._hashes: set[int] = set()

@@ -90,4 +90,5 @@ CONNECTOR = Connector(
     check=_check,
     fixed=("path",),
     partitioned=True,
+    documented=OPTIONS,
 )

@@ -76,4 +76,4 @@ class _Writer(Writer):
         pass
 
 
-CONNECTOR = Connector("print", lambda _: OPTIONS, sink=PrintSink)
+CONNECTOR = Connector("print", lambda _: OPTIONS, sink=PrintSink, documented=OPTIONS)

@@ -158,4 +158,4 @@ def _check(table: ConnectorTable) -> None:
     ValuesSource(table)
 
 
-CONNECTOR = Connector("values", lambda _: OPTIONS, source=ValuesSource, check=_check)
+CONNECTOR = Connector("values", lambda _: OPTIONS, source=ValuesSource, check=_check, documented=OPTIONS)

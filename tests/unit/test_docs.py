@@ -53,6 +53,11 @@ def test_the_page_of_functions_is_that_of_the_code() -> None:
     assert generator().functions_page() == (ROOT / "docs" / "functions.md").read_text(encoding="utf-8")
 
 
+def test_the_page_of_connectors_is_that_of_the_code() -> None:
+    """If this fails: make docs."""
+    assert generator().connectors_page() == (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
