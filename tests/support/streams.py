@@ -95,6 +95,12 @@ class CountedScope:
             self._accesses.scanned += 1
             yield entry
 
+    def scan_many(self, prefixes: Sequence[bytes], limit: int | None = None) -> list[tuple[bytes, bytes, bytes]]:
+        found = self._scope.scan_many(prefixes, limit)
+        self._accesses.scans += len(prefixes)
+        self._accesses.scanned += len(found)
+        return found
+
     def last(self, prefix: bytes = b"") -> tuple[bytes, bytes] | None:
         self._accesses.got += 1
         return self._scope.last(prefix)

@@ -105,17 +105,10 @@ class Side:
         import numpy as np
 
         known = frozenset(changed.keys) if changed else frozenset()
-        keys: list[bytes] = []
-        values: list[bytes] = []
-        first: list[bytes] = []
-        for prefix in dict.fromkeys(wanted):
-            for key, value in self._state.scan(prefix):
-                if key not in known:
-                    keys.append(key)
-                    values.append(value)
-                    first.append(prefix)
-        if not keys:
+        found = [entry for entry in self._state.scan_many(list(dict.fromkeys(wanted))) if entry[1] not in known]
+        if not found:
             return None
+        first, keys, values = (list(each) for each in zip(*found, strict=True))
         size = _COUNTS.size
         counts = np.frombuffer(b"".join([value[:size] for value in values]), np.int64).reshape(-1, 2)
         table = self.rows.decode([value[size:] for value in values])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.streaming.changelog import Batch, ChangelogMode, RowKind, column
@@ -73,8 +72,7 @@ class Rank(Operator):
             self._retention.touch(partitions, now)
         puts, deletes = self._entries(table, partitions)
         touched = self._touched(partitions, puts, deletes)
-        last = self._node.last
-        before = {partition: list(islice(self._sorted.scan(partition), last)) for partition in touched}
+        before = self._first(touched)
         after = self._apply(puts, deletes, touched, before)
         changes = [change for partition in touched for change in self._compared(before[partition], after[partition])]
         self._mark(after)
@@ -170,7 +168,7 @@ class Rank(Operator):
         if self._retracts:
             self._sorted.delete_many([key for keys in deletes.values() for key in keys])
             self._sorted.put_many([entry for entries in puts.values() for entry in entries])
-            return {partition: list(islice(self._sorted.scan(partition), last)) for partition in touched}
+            return self._first(touched)
         after = {}
         come: list[Entry] = []
         gone: list[bytes] = []
@@ -185,6 +183,13 @@ class Rank(Operator):
         self._sorted.delete_many(gone)
         self._sorted.put_many(come)
         return after
+
+    def _first(self, partitions: Sequence[bytes]) -> dict[bytes, list[Entry]]:
+        """The first rows of partitions, as they are in the state."""
+        found: dict[bytes, list[Entry]] = {partition: [] for partition in partitions}
+        for partition, key, value in self._sorted.scan_many(partitions, self._node.last):
+            found[partition].append((key, value))
+        return found
 
     def _mark(self, after: dict[bytes, list[Entry]]) -> None:
         last = self._node.last

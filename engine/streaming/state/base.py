@@ -28,6 +28,9 @@ class StateScope(Protocol):
         The scope must not be changed while they are read.
         """
 
+    def scan_many(self, prefixes: Sequence[bytes], limit: int | None = None) -> list[tuple[bytes, bytes, bytes]]:
+        """Of each of many prefixes the entries, in order, or the first ``limit``: with their prefix in front."""
+
     def last(self, prefix: bytes = b"") -> tuple[bytes, bytes] | None:
         """The last entry whose key begins with ``prefix``."""
 

@@ -293,6 +293,20 @@ class Scope:
         finally:
             cursor.close()
 
+    def scan_many(self, prefixes: Sequence[bytes], limit: int | None = None) -> list[tuple[bytes, bytes, bytes]]:
+        cursor = self._store.cursor(self._name)
+        found: list[tuple[bytes, bytes, bytes]] = []
+        for prefix in sorted(prefixes):
+            there, left = cursor.set_range(prefix), limit
+            while there and left != 0:
+                key, value = cursor.item()
+                if not key.startswith(prefix):
+                    break
+                found.append((prefix, key, value))
+                left = None if left is None else left - 1
+                there = cursor.next()
+        return found
+
     def last(self, prefix: bytes = b"") -> tuple[bytes, bytes] | None:
         behind = _behind(prefix)
         cursor = self._store.cursor(self._name)
