@@ -199,14 +199,10 @@ class Rank(Operator):
 
     def _compared(self, before: Sequence[Entry], after: Sequence[Entry]) -> list[_Change]:
         skipped = self._node.first - 1
+        if not self._node.numbered and self._node.first != self._node.last:
+            return _exchanged(before[skipped:], after[skipped:])
         old = [row for _, row in before[skipped:]]
         new = [row for _, row in after[skipped:]]
-        if not self._node.numbered and self._node.first != self._node.last:
-            gone, come = Counter(old), Counter(new)
-            return [
-                *(_Change(row, None, 0) for row in (gone - come).elements()),
-                *(_Change(None, row, 0) for row in (come - gone).elements()),
-            ]
         longest = max(len(old), len(new))
         pairs = zip([*old, *[None] * (longest - len(old))], [*new, *[None] * (longest - len(new))], strict=True)
         return [_Change(a, b, number) for number, (a, b) in enumerate(pairs, self._node.first) if a != b]
@@ -228,3 +224,14 @@ class Rank(Operator):
                 tables.append(with_columns(self._rows.decode(rows), place=places, op=kinds, number=numbers))
         more = [f"number AS {column(len(self._rows.names))}"] if self._node.numbered else []
         return placed(self._context, self._rows, tables, more)
+
+
+def _exchanged(before: Sequence[Entry], after: Sequence[Entry]) -> list[_Change]:
+    """What goes and comes among rows that have no numbers."""
+    was, is_ = dict(before), dict(after)
+    gone = [row for key, row in before if key not in is_]
+    come = [row for key, row in after if key not in was]
+    if not set(gone).isdisjoint(come):  # one of several equal rows in another's place
+        left, new = Counter(gone), Counter(come)
+        gone, come = list((left - new).elements()), list((new - left).elements())
+    return [*(_Change(row, None, 0) for row in gone), *(_Change(None, row, 0) for row in come)]
