@@ -47,7 +47,6 @@ _NESTING: Final = 10_000
 def main(arguments: list[str]) -> int:
     """Run the job in the folder that is named; gives the exit code."""
     sys.setrecursionlimit(_NESTING)
-    os.umask(0o077)
     directory = Path(arguments[0])
     from filelock import FileLock, Timeout
 
