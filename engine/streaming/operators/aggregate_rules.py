@@ -89,7 +89,8 @@ def lay_out(layout: Layout, call: AggregateCall) -> Result:
     from bergsql.engine.streaming.operators.accumulators.layout import Term
 
     distinct = (call.distinct or call.function in _DISTINCT) and call.function not in _NO_MATTER
-    module, name = FUNCTIONS[call.function].split(".")
+    place = "listed_distinct.of_distinct" if distinct and layout.merges else FUNCTIONS[call.function]
+    module, name = place.split(".")
     make = getattr(import_module(f"bergsql.engine.streaming.operators.accumulators.{module}"), name)
     result: Result = make(Term(layout, replace(call, distinct=distinct)))
     return result

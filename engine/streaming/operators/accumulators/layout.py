@@ -68,8 +68,9 @@ class Kept(NamedTuple):
 class Layout:
     """The deltas, state columns and kept values of some calls over one input."""
 
-    def __init__(self, columns: tuple[StreamColumn, ...], *, retracts: bool) -> None:
-        """``retracts``: rows may be taken back."""
+    def __init__(self, columns: tuple[StreamColumn, ...], *, retracts: bool, merges: bool = False) -> None:
+        """``retracts``: rows may be taken back. ``merges``: groups may become one: states hold all of them."""
+        self.merges = merges
         self.columns = columns
         self.retracts = retracts
         self.rows = Stage("d")
@@ -117,7 +118,7 @@ class Term:
         self.call = call
         self.retracts = layout.retracts
         self.condition = ""
-        if call.distinct:
+        if call.distinct and not layout.merges:
             values = DistinctValues(call.arguments, call.filter)
             self.stage = layout.distinct.setdefault(values, Stage(f"e{len(layout.distinct)}"))
         else:
