@@ -79,7 +79,7 @@ def _element(node: exp.Expr, items: list[exp.Expr], context: Context, keys: dict
             return f"{word} ({', '.join(_set(e, items, context, keys) for e in node.expressions)})"
     if isinstance(node, exp.Tuple) and not node.expressions:
         return "()"
-    bound = _key(node, items, context)
+    bound = group_key(node, items, context)
     refuse_unordered(bound.type, context, node, "GROUP BY")
     keys[bound.sql] = bound
     if bound.is_constant:
@@ -97,7 +97,8 @@ def _set(node: exp.Expr, items: list[exp.Expr], context: Context, keys: dict[str
     return _element(node, items, context, keys)
 
 
-def _key(node: exp.Expr, items: list[exp.Expr], context: Context) -> Bound:
+def group_key(node: exp.Expr, items: list[exp.Expr], context: Context) -> Bound:
+    """One key: a number of an item, a column, an expression, or the alias of an item."""
     from bergsql.engine.plan.ordering import ordinal
 
     position = ordinal(node, len(items), "GROUP BY")

@@ -80,6 +80,8 @@ QUERIES = [
     "SELECT id FROM {t} WHERE s LIKE '%a%' OR v IS NULL",
     "SELECT k, STDDEV_POP(v) IS NULL, COUNT(*) FROM {t} GROUP BY k",
     "SELECT k, SUM(w) FROM (SELECT k, v AS w FROM {t} UNION ALL SELECT k, uid FROM {u}) GROUP BY k",
+    "SELECT k, s, GROUPING(k), COUNT(*), SUM(v) FROM {t} GROUP BY GROUPING SETS ((k), (s), (k, s))",
+    "SELECT k, s, COUNT(*) FROM {t} GROUP BY k, ROLLUP (s) HAVING COUNT(*) > 1",
     "SELECT DISTINCT k FROM (SELECT k, v FROM {t} WHERE v > 1 UNION SELECT k, uid FROM {u})",
     "SELECT t.k, COUNT(DISTINCT u.n) FROM {t} AS t JOIN {u} AS u ON t.k = u.k GROUP BY t.k HAVING COUNT(*) > 1",
 ]

@@ -40,8 +40,13 @@ _WHOLE = frozenset({"quantile_disc", "quantile_cont", "mode", "arg_min", "arg_ma
 
 def aggregate(stream: Stream, calls: Calls, node: exp.Expr, building: Building) -> tuple[Stream, list[int]]:
     """The stream grouped, and where the keys and then the aggregates are in it."""
-    wanted = [(k.sql, StreamColumn(k.name or "", k.type, k.nullable)) for k in calls.keys]
-    stream, keys = building.with_columns(stream, wanted)
+    if calls.sets:
+        from bergsql.engine.streaming.planner.grouping_sets import expanded
+
+        stream, keys = expanded(stream, calls, building)
+    else:
+        wanted = [(k.sql, StreamColumn(k.name or "", k.type, k.nullable)) for k in calls.keys]
+        stream, keys = building.with_columns(stream, wanted)
     made: list[AggregateCall] = []
     results = result_types(calls.aggregates, stream, building)
     for call, type_ in zip(calls.aggregates, results, strict=True):

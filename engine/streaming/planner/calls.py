@@ -55,6 +55,8 @@ class Calls:
         self.aggregates: list[TakenCall] = []
         self.overs: list[OverUse] = []
         self.queries: list[ScalarQuery] = []
+        self.sets: list[frozenset[int]] = []
+        """Of GROUPING SETS: which of the keys each set has; the last key is then the number of the set."""
 
     def group(self, keys: list[Bound]) -> None:
         """The keys, before any aggregate is taken."""

@@ -90,6 +90,13 @@ def _plan_items(node: exp.Expr, stage: Stage, building: Building, ctes: Ctes, *,
         order = _order_keys(node, items, context)
     if group is not None or context.found.aggregate:
         context.check_grouped()
+    if calls.sets:
+        from bergsql.engine.streaming.planner.grouping_sets import without_grouping
+
+        for item in items:
+            item.bound = replace(item.bound, sql=without_grouping(item.bound.sql, calls))
+        kept = [without_grouping(sql, calls) for sql in kept]
+        order = [without_grouping(sql, calls) for sql in order]
     stage_columns = [(i.bound.sql, StreamColumn(i.name, i.bound.type, i.bound.nullable)) for i in items]
     from bergsql.engine.streaming.planner.assemble import assemble
 
@@ -99,7 +106,10 @@ def _plan_items(node: exp.Expr, stage: Stage, building: Building, ctes: Ctes, *,
 def _group(node: exp.Expr, group: exp.Expr, context: Context, calls: Calls) -> None:
     """Bind the keys, and let the items read what the node below gives for them."""
     if not is_plain_group(group):
-        raise not_supported("GROUPING SETS, ROLLUP and CUBE in a stream", span_of(group))
+        from bergsql.engine.streaming.planner.grouping_sets import bind_sets
+
+        bind_sets(node, group, context, calls)
+        return
     _, keys = bind_group(group, node.expressions, context)
     calls.group(list(keys.values()))
     context.group_keys = {sql: replace(key, sql=f"g.c{n}") for n, (sql, key) in enumerate(keys.items())}
