@@ -19,7 +19,7 @@ from bergsql.engine.table.delete_index import without_positional
 from bergsql.engine.table.deleted_positions import deleted_positions, position_deletes
 from bergsql.engine.table.equality_pruning import EqualityPruner
 from bergsql.engine.table.file_streams import count_rows
-from bergsql.engine.table.metadata_columns import DELETED, PLACE_FILE, PLACE_POSITION, PLACE_ROW_ID
+from bergsql.engine.table.metadata_columns import DELETED, PLACE_FILE, PLACE_POSITION, PLACE_ROW_ID, PLACE_UPDATED
 from bergsql.engine.table.planning import FileTask
 from bergsql.engine.table.position_runs import runs
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bergsql.engine.table.snapshot_changes import SnapshotChanges, TouchedFile
 
 _ROW_ID = "row_id"
+_LINEAGE = frozenset((PLACE_ROW_ID, PLACE_UPDATED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +52,40 @@ class ChangeReading:
             *changes.added,
             *(_only(t.after, back[i], self.reading) for i, t in enumerate(changes.touched) if back[i]),
         ]
-        numbered = not self.key and table.metadata.format_version > 2
+        if not old or not new:
+            tasks, op = (old, RowKind.DELETE) if old else (new, RowKind.INSERT)
+            return self._plain(table, tasks, op) if tasks else ""
+        lineage = table.metadata.format_version > 2
         sides = [
-            f"SELECT {', '.join(self._items(numbered))}, {sign} AS s"
-            f" FROM ({self.reading.scanned(table, tasks, _places_of(numbered), part)}) AS r"
-            for tasks, sign, part in ((old, -1, "o"), (new, 1, "n"))
-            if tasks
+            self._side(table, old, new if lineage else (), "o", -1),
+            self._side(table, new, old if lineage else (), "n", 1),
         ]
-        if not sides:
-            return ""
-        return self._folded(" UNION ALL ".join(sides), numbered)
+        return self._folded(" UNION ALL ".join(sides), numbered=lineage and not self.key)
 
-    def _items(self, numbered: bool) -> list[str]:
-        items = self.reading.projection.items("r")
-        if numbered:
-            name = scanned_names(self.reading.projection.schema)[PLACE_ROW_ID]
-            items.append(f"r.{identifier(name)} AS {_ROW_ID}")
-        return items
+    def _plain(self, table: LoadedTable, tasks: Sequence[FileTask], op: RowKind) -> str:
+        """All rows of the tasks as one kind of change."""
+        items = [*self.reading.projection.items("r"), f"CAST({op.value} AS TINYINT) AS {OP}"]
+        return f"SELECT {', '.join(items)} FROM ({self.reading.scanned(table, tasks, frozenset(), 'c')}) AS r"
 
-    def _folded(self, rows: str, numbered: bool) -> str:
+    def _side(
+        self, table: LoadedTable, tasks: Sequence[FileTask], others: Sequence[FileTask], part: str, sign: int
+    ) -> str:
+        """The rows of the tasks with their ``sign``; of a table with row lineage without those that ``others`` hold as
+        they are: a row keeps its number as long as it lives, and the time of its last change as long as that stays."""
+        items = ", ".join(self.reading.projection.items("r"))
+        if not others:
+            rows = self.reading.scanned(table, tasks, frozenset(), part)
+            return f"SELECT {items}, {sign} AS s FROM ({rows}) AS r"
+        names = scanned_names(self.reading.projection.schema)
+        row_id, updated = identifier(names[PLACE_ROW_ID]), identifier(names[PLACE_UPDATED])
+        rows = self.reading.scanned(table, tasks, _LINEAGE, part)
+        known = self.reading.scan(table, others, _LINEAGE, f"{part}i", frozenset()).sql
+        return (
+            f"SELECT {items}, r.{row_id} AS {_ROW_ID}, {sign} AS s FROM ({rows}) AS r ANTI JOIN ({known}) AS k"
+            f" ON k.{row_id} = r.{row_id} AND k.{updated} = r.{updated}"
+        )
+
+    def _folded(self, rows: str, *, numbered: bool) -> str:
         """Rows with their sign ``s`` as changes: without those that come as often as they go, in pairs."""
         width = len(self.reading.projection.schema.fields)
         columns = [column(i) for i in range(width)]
@@ -151,10 +167,6 @@ class ChangeReading:
         for (_, number), positions in runs(rows):
             found[index[scan.plan.tasks[number].data_file.path]] |= positions
         return found
-
-
-def _places_of(numbered: bool) -> frozenset[str]:
-    return frozenset({PLACE_ROW_ID}) if numbered else frozenset()
 
 
 def _only(task: FileTask, positions: BitMap, reading: RowReading) -> FileTask:

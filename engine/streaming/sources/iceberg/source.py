@@ -121,7 +121,9 @@ class IcebergSource(Source):
             return f"{what}, once" + (f", snapshot {snapshot.snapshot_id}" if snapshot is not None else "")
         changes = ", its changes" if self.options.changelog else ""
         where = self.options.strategy + (f" {self.options.start.value}" if self.options.start is not None else "")
-        return f"{what}{changes}, {where}, every {self.options.monitor_interval_ms} ms"
+        interval = self.options.monitor_interval_ms
+        often = f"{interval} ms" if interval % 1000 else f"{interval // 1000} s"
+        return f"{what}{changes}, {where}, every {often}"
 
     def reading(self, positions: frozenset[int]) -> IcebergSource:
         return replace(self, used=positions | frozenset(self.key))
