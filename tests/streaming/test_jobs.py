@@ -70,6 +70,31 @@ def test_what_keeps_a_job_from_running_is_told_at_the_statement(jobs: Jobs, berg
     assert not list((berg.home / "jobs").glob("?" * 32))
 
 
+def test_ctrl_c_while_a_job_begins_leaves_none(jobs: Jobs, berg: Berg, tmp_path: Path) -> None:
+    (tmp_path / "slow_functions.py").write_text(
+        "import os, time\nif not os.isatty(2):\n    time.sleep(600)\ndef slow(n: int) -> int:\n    return n\n"
+    )
+    slow = Berg(berg.home, berg.warehouse, environment={"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"})
+    with Terminal(slow) as terminal:
+        terminal.prompted()
+        for sql in (
+            GENERATED,
+            NOWHERE,
+            "CREATE TEMPORARY SYSTEM FUNCTION slow AS 'slow_functions.slow' LANGUAGE PYTHON",
+        ):
+            terminal.enter(sql + ";")
+        terminal.type("INSERT INTO nowhere SELECT slow(n) FROM gen;\r")
+        deadline = time.monotonic() + DEADLINE
+        while not [job for job in jobs.all() if job.status.pid]:
+            assert time.monotonic() < deadline
+        (job,) = jobs.all()
+        terminal.type(CTRL_C)
+        terminal.wait(lambda lines: any("Query cancelled." in line for line in lines))
+        terminal.prompted()
+        assert jobs.all() == []
+        assert not is_alive(job.status)
+
+
 def test_only_the_owner_reads_what_a_job_writes(jobs: Jobs, berg: Berg) -> None:
     job = jobs.until_checkpoint(jobs.submit(*START).id, 2)
     for path in (berg.home / "jobs", *(berg.home / "jobs").rglob("*")):

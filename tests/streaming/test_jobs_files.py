@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import psutil
@@ -92,6 +93,14 @@ def test_a_job_of_another_version_is_refused(tmp_path: Path, wanted: object) -> 
     with pytest.raises(BergError, match=r"its layout is version .* and this one reads version 1") as refused:
         control.resume(registry.job_at(job.directory))
     assert refused.value.code is ErrorCode.UNSUPPORTED
+
+
+def test_a_job_that_begins_just_now_is_neither_lost_nor_stopped(tmp_path: Path) -> None:
+    job = made(tmp_path, registry.new_id(), submitted=round(time.time() * 1000))
+    assert job.state is JobState.INITIALIZING
+    with pytest.raises(BergError, match="does not run yet"):
+        control.stop(job)
+    assert made(tmp_path, registry.new_id()).state is JobState.LOST
 
 
 def test_what_runs_or_is_finished_is_not_resumed(tmp_path: Path) -> None:

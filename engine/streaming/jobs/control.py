@@ -23,6 +23,8 @@ CLAIMED: Final = 75
 """The exit code of a process whose job another one runs (EX_TEMPFAIL of sysexits.h)."""
 _LOOK: Final = 0.02
 """Seconds between two looks at what a process says of itself."""
+_TO_END: Final = 5.0
+"""Seconds that a process is given to end, when it does not run yet."""
 _MODULE: Final = "bergsql.engine.streaming.jobs.process"
 
 _children: list[subprocess.Popen[bytes]] = []
@@ -42,7 +44,11 @@ def start(job: Job) -> Job:
         return _running(job, begun)
     except KeyboardInterrupt:
         begun.send_signal(signal.SIGTERM)
-        begun.wait()
+        try:
+            begun.wait(_TO_END)
+        except subprocess.TimeoutExpired:
+            begun.kill()
+            begun.wait()
         raise
 
 
@@ -144,6 +150,8 @@ def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: P
         raise BergError(
             ErrorCode.INVALID, f"Job {job.id} does not run: it is {job.state}.", hint=_resume_hint(job) or None
         )
+    if not job.status.pid:
+        raise BergError(ErrorCode.INVALID, f"Job {job.id} does not run yet: its process begins just now.")
     place = str(directory) if directory is not None else None
     request = secrets.token_hex(8)
     asked: dict[str, Json] = {"request": request, "savepoint": savepoint, "directory": place, "drain": drain}

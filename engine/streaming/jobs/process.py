@@ -151,6 +151,7 @@ class JobProcess:
 
         session: Session | None = None
         try:
+            self._stops.opening = True
             enter(spec["session"])
             session = session_from(spec["session"])
             return self._run(session, spec)
@@ -164,6 +165,7 @@ class JobProcess:
             raise BergError(ErrorCode.INTERNAL, message, hint=f"{self._job.log} has more.") from error
         finally:
             self._runner = None
+            self._stops.opening = False
             if session is not None:
                 session.close()
 
@@ -186,6 +188,7 @@ class JobProcess:
             )
             try:
                 self._stops.runner = runner
+                self._stops.opening = False
                 runner.open()
                 self._runner, self._has_run = runner, True
                 self._status.state = JobState.RUNNING

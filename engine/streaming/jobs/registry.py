@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 SPEC_VERSION: Final = 1
 """Of the layout of a job's folder: raised when what older versions wrote cannot be read as it is."""
 _ID_DIGITS: Final = 32
+_TO_BEGIN: Final = 60_000
+"""Milliseconds that a process is given to say that it is there."""
 
 
 class Job(NamedTuple):
@@ -128,7 +131,9 @@ def job_at(directory: Path) -> Job:
     content = read_json(directory / "status.json")
     status = Status.from_json(content) if content is not None else Status(JobState.LOST)
     state = status.state
-    if not state.final and not is_alive(status):
+    submitted = int(str(spec.get("submitted", 0)))
+    begins = not status.pid and time.time() * 1000 - submitted < _TO_BEGIN
+    if not state.final and not begins and not is_alive(status):
         # It may have come to its end between the two looks.
         content = read_json(directory / "status.json")
         status = Status.from_json(content) if content is not None else status
@@ -138,7 +143,7 @@ def job_at(directory: Path) -> Job:
         directory.name,
         str(spec.get("identity", directory.name)),
         str(spec.get("name", "?")),
-        int(str(spec.get("submitted", 0))),
+        submitted,
         status,
         state,
     )

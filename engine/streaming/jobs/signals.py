@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError
@@ -45,6 +45,8 @@ class Stops:
 
     def __init__(self, directory: Path) -> None:
         self.runner: Runner | None = None
+        self.opening = False
+        """Whether what is under way in the main thread has no runner, and is given up by KeyboardInterrupt."""
         self.asked: Request | None = None
         self._directory = directory
         self._event = threading.Event()
@@ -55,7 +57,7 @@ class Stops:
         readable, writable = os.pipe()
         os.set_blocking(writable, False)
         signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._handle)
         threading.Thread(target=self._watch, args=(readable,), name="stops", daemon=True).start()
         return self
 
@@ -64,6 +66,11 @@ class Stops:
     ) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends as it is
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self.opening:
+            self.opening = False
+            raise KeyboardInterrupt
 
     def _watch(self, readable: int) -> None:
         while os.read(readable, 64):
