@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.evolve import set_identifier_fields
 from bergsql.catalog.metadata.new_table import DEFAULT_FORMAT_VERSION, FORMAT_VERSION
 from bergsql.catalog.metadata.sort import SortOrder, build_order
-from bergsql.engine.definitions import Pointer
+from bergsql.engine.definitions import Pointer, View
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.table_definition import (
     IDENTIFIER_FIELDS,
@@ -74,9 +74,13 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
             span=span,
             hint="Name a connector in WITH ('connector'='…'), or CREATE TEMPORARY VIEW … AS SELECT … for a query.",
         )
-    check_connector_table(statement)
+    defined = statement
     if statement.query is not None:
-        raise not_supported("CREATE TABLE … AS with a connector", connector.span)
+        from bergsql.engine.execute.connector_table_as import defined_by_query
+
+        defined = defined_by_query(session, statement)
+    else:
+        check_connector_table(statement)
     name = table_name(session, statement.name.parts, span)
     key = name.parts
     if key in session.temporaries:
@@ -89,8 +93,18 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
                 span=span,
                 hint="CREATE TEMPORARY TABLE IF NOT EXISTS … leaves it as it is.",
             )
-    session.temporaries[key] = kept_definition(session, statement, name)
-    return ok()
+    before = session.temporaries.get(key)
+    session.temporaries[key] = kept_definition(session, defined, name)
+    if statement.query is None:
+        return ok()
+    from bergsql.engine.execute.connector_table_as import filled
+
+    def undo() -> None:
+        del session.temporaries[key]
+        if before is not None:
+            session.temporaries[key] = before
+
+    return filled(session, statement, undo)
 
 
 def _create_at(session: Session, statement: st.CreateTable, name: TableName, exists: bool) -> Result:
@@ -229,7 +243,8 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
     """A connector table is only its definition, kept for the session in ``default_catalog``."""
     from bergsql.catalog.definitions import DefinitionCatalog
 
-    check_connector_table(statement)
+    if statement.query is None:
+        check_connector_table(statement)
     if not isinstance(name.catalog, DefinitionCatalog):
         raise BergError(
             ErrorCode.INVALID,
@@ -237,10 +252,23 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
             span=connector.span,
             hint="Leave 'connector' out, or create the table in default_catalog.",
         )
-    if statement.query is not None:
-        raise not_supported("CREATE TABLE … AS with a connector", connector.span)
-    name.catalog.put_definition(name.ident, kept_definition(session, statement, name))
-    return ok() if name.catalog.keeper() is not None else ok(_FOR_THE_SESSION.format("with a connector"))
+    before = name.catalog.definition(name.ident)
+    replaces = statement.mode != "create" and not isinstance(before, View)
+    if statement.query is None:
+        name.catalog.put_definition(name.ident, kept_definition(session, statement, name), replace=replaces)
+        return ok() if name.catalog.keeper() is not None else ok(_FOR_THE_SESSION.format("with a connector"))
+    from bergsql.engine.execute.connector_table_as import defined_by_query, filled
+
+    catalog, ident = name.catalog, name.ident
+    catalog.put_definition(ident, defined_by_query(session, statement), replace=replaces)
+
+    def undo() -> None:
+        if before is None:
+            catalog.drop_definition(ident)
+        else:
+            catalog.put_definition(ident, before, replace=True)
+
+    return filled(session, statement, undo)
 
 
 def kept_definition(session: Session, statement: st.CreateTable, name: TableName) -> st.CreateTable | Pointer:
