@@ -61,6 +61,11 @@ _WINDOWS: dict[str, tuple[list[tuple[str, str]], bool, int | None]] = {
         None,
     ),
     "running rows": ([("sum(i.c2)", ALL_ROWS), ("row_number()", "")], False, None),
+    "first and last": (
+        [("first_value(i.c2 IGNORE NULLS)", ALL_ROWS), ("last_value(i.c2 IGNORE NULLS)", ALL_ROWS)],
+        False,
+        None,
+    ),
     "rows": ([("sum(i.c2)", TWO_ROWS), ("first_value(i.c2)", TWO_ROWS)], False, 2),
     "span": ([("sum(i.c2)", TWO_SECONDS), ("count(*)", TWO_SECONDS)], True, 2_000_000),
     "all rows kept": ([("count(DISTINCT i.c2)", ALL_RANGE), ("sum(i.c2)", ALL_RANGE)], True, None),
@@ -83,7 +88,7 @@ def whole(calls: Sequence[OverCall]) -> str:
         order = "c1" if call.frame.startswith("RANGE") else "c1, c3"
         found: list[Primitive] = []
         parts = taken_apart(
-            call.sql, frozenset({"sum", "count", "min", "max", "lag", "first_value", "row_number"}), found
+            call.sql, frozenset({"sum", "count", "min", "max", "lag", "first_value", "last_value", "row_number"}), found
         )
         windows = [f"{p.sql} OVER (PARTITION BY c0 ORDER BY {order} {call.frame})" for p in found]
         made.append(parts.sql(windows))
@@ -92,7 +97,7 @@ def whole(calls: Sequence[OverCall]) -> str:
 
 @pytest.mark.parametrize("window", list(_WINDOWS))
 @given(rounds=_ROUNDS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_those_of_the_whole_table(
     window: str,
     rounds: list[tuple[list[tuple[int, int, int | None]], int, str]],

@@ -41,6 +41,8 @@ class Primitive(NamedTuple):
         """
         distinct = re.match(r"\s*DISTINCT\b", self.inner, re.IGNORECASE) is not None
         made = _CONTINUED.get(self.function)
+        if self.inner.rstrip().upper().endswith("IGNORE NULLS"):
+            made = _CONTINUED_VALUES.get(self.function)
         return made(base, value) if made is not None and not distinct else None
 
 
@@ -55,6 +57,12 @@ _CONTINUED: Final[dict[str, Callable[[str, str], str]]] = {
     "min": lambda base, value: f"least({base}, {value})",
     "max": lambda base, value: f"greatest({base}, {value})",
 }
+
+_CONTINUED_VALUES: Final[dict[str, Callable[[str, str], str]]] = {
+    "first_value": lambda base, value: f"coalesce({base}, {value})",
+    "last_value": lambda base, value: f"coalesce({value}, {base})",
+}
+"""With IGNORE NULLS."""
 
 
 class Call(NamedTuple):

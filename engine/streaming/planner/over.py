@@ -60,7 +60,7 @@ def _one_window(stream: Stream, uses: list[OverUse], building: Building) -> tupl
         _refuse_call(use.call)
         sql = call_sql(use.call)
         probe = sql if use.call.duck not in _RANKS else f"{sql} OVER ()"
-        if use.call.duck in _NEED_OVER:
+        if use.call.duck in _NEED_OVER or use.call.duck in _ENDS:
             probe = f"{sql} OVER (ORDER BY 1)"
         type_ = types_of([probe], stream.columns, building.relations)[0]
         calls.append(OverCall(sql, frame, type_))
@@ -81,6 +81,7 @@ def _one_window(stream: Stream, uses: list[OverUse], building: Building) -> tupl
 
 
 _RANKS = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"})
+_ENDS = frozenset({"first_value", "last_value"})
 _NEED_OVER = frozenset({"lag", "lead", "nth_value", *_RANKS})
 
 
