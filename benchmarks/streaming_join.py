@@ -7,6 +7,7 @@ costs. ``python benchmarks/streaming_join.py``.
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -140,6 +141,7 @@ def measure_top(bench: Bench) -> None:
 
 
 def main() -> None:
+    gc.set_threshold(200_000, 50, 100)  # as in the process of a job
     for node, measure in ((join(), measure_join), (top(), measure_top)):
         with TemporaryDirectory() as directory:
             bench = Bench(node, directory)

@@ -9,6 +9,7 @@ nothing to it.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -40,6 +41,9 @@ BEAT: Final = 1.0
 """Seconds between two writings of the status while things happen."""
 IDLE_BEAT: Final = 10.0
 """The same while nothing does."""
+_GARBAGE: Final = (200_000, 50, 100)
+"""Python's collector looks seldom: keys and rows of a batch are many small values without cycles, and looking at them
+over and over costs as much as a Top-N."""
 _NESTING: Final = 10_000
 """Python's calls within calls, as in the shell."""
 
@@ -47,6 +51,7 @@ _NESTING: Final = 10_000
 def main(arguments: list[str]) -> int:
     """Run the job in the folder that is named; gives the exit code."""
     sys.setrecursionlimit(_NESTING)
+    gc.set_threshold(*_GARBAGE)
     directory = Path(arguments[0])
     from filelock import FileLock, Timeout
 
