@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import time
@@ -136,6 +137,7 @@ class _Output:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = self._opened()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     def _opened(self) -> int | None:
         try:
@@ -148,10 +150,9 @@ class _Output:
         if self._file is None and (opened := self._opened()) is not None:
             self._file = opened
         while self._file is not None:
-            if piece := os.read(self._file, _PIECE):
-                screen.out.write(piece.decode("utf-8", "replace"))
-                continue
-            current = self._opened()
+            current = self._opened()  # before the reading: what comes later goes into this one
+            while piece := os.read(self._file, _PIECE):
+                screen.out.write(self._decode(piece))
             if current is None or os.path.sameopenfile(current, self._file):
                 if current is not None:
                     os.close(current)

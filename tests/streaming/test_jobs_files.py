@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -78,9 +80,12 @@ def test_jobs_are_listed_the_youngest_first_and_a_damaged_one_is_told(tmp_path: 
     made(tmp_path, "b" * 32, submitted=7)
     broken = made(tmp_path, "c" * 32)
     (broken.directory / "status.json").write_text("{")
+    strange = made(tmp_path, "d" * 32)
+    (strange.directory / "status.json").write_text('{"state": "DREAMING"}')
     (tmp_path / "jobs" / "else").mkdir()
     found = registry.jobs(tmp_path)
-    assert [job.id[0] for job in found] == ["b", "a", "c"]
+    assert [job.id[0] for job in found] == ["b", "a", "c", "d"]
+    assert "DREAMING" in str(found[3].status.error)
     assert found[2].state is JobState.FAILED
     assert "damaged" in str(found[2].status.error)
 
@@ -139,6 +144,20 @@ def test_secrets_are_taken_out_and_put_back() -> None:
     assert put_together(shown, hidden) == spec
     with pytest.raises(BergError, match="A secret of the job is missing"):
         put_together(shown, {})
+
+
+def test_what_a_job_prints_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    printed = tmp_path / "job.out"
+    program = (
+        "import sys; from pathlib import Path; from bergsql.engine.streaming.jobs.rotation import rotate_output\n"
+        "for n in range(3):\n"
+        "    print('x' * 10)\n"
+        "    rotate_output(Path(sys.argv[1]), 20)\n"
+    )
+    with printed.open("a") as file:
+        subprocess.run([sys.executable, "-c", program, str(printed)], stdout=file, check=True)
+    assert [path.read_text().count("x" * 10) for path in (tmp_path / "job.out.1", printed)] == [2, 1]
+    assert printed.stat().st_mode & 0o077 == 0
 
 
 # --- restart strategies -----------------------------------------------------------------------------------------------

@@ -127,6 +127,13 @@ def job_at(directory: Path) -> Job:
 
     :raises BergError: CORRUPT where a file of it is damaged.
     """
+    try:
+        return _job_at(directory)
+    except (ValueError, TypeError) as error:
+        raise BergError(ErrorCode.CORRUPT, f"The files of job {directory.name} are damaged: {error}.") from error
+
+
+def _job_at(directory: Path) -> Job:
     spec = read_json(directory / "spec.json") or {}
     content = read_json(directory / "status.json")
     status = Status.from_json(content) if content is not None else Status(JobState.LOST)

@@ -17,9 +17,9 @@ _OLD: Final = ".1"
 def rotate_output(path: Path, most: int = _BYTES) -> None:
     """Begin a new file for what this process prints, if the one at ``path`` is full."""
     try:
+        sys.stdout.flush()
         if path.stat().st_size < most:
             return
-        sys.stdout.flush()
         path.replace(path.with_name(path.name + _OLD))
         fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, PRIVATE)
     except OSError:
