@@ -205,6 +205,18 @@ def test_branches(session: Session) -> None:
         by_option.poll()
 
 
+def test_the_branch_that_is_audited(session: Session) -> None:
+    run(session, "CREATE TABLE w (id BIGINT, x STRING) WITH ('write.wap.enabled'='true')")
+    insert(session, 1, name="w")
+    run(session, "SET 'spark.wap.branch' = 'audit'")
+    insert(session, 2, name="w")
+    audited = stream(session, name="w")
+    assert ids(audited.rows()) == [1, 2]
+    run(session, "RESET 'spark.wap.branch'")
+    insert(session, 3, name="w")
+    assert audited.poll() is None
+
+
 @pytest.mark.parametrize("name", ["t.tag_x", "t$snapshots"])
 def test_what_never_changes_is_no_stream(session: Session, name: str) -> None:
     change(session, SetSnapshotRef("x", SnapshotRef(insert(session, 1), TAG)))
@@ -590,9 +602,7 @@ def test_a_bounded_source(session: Session) -> None:
     assert ids(again.rows()) == ids(once.rows()) == [3]
     assert again.reader.finished
     assert once.reader.finished
-    latest = once.source.latest()
-    assert ids(Stream(latest, session.duck).rows()) == [1, 2, 3, 4]
-    assert latest.latest() is latest
+    assert ids(stream(session, bounded=True).rows()) == [1, 2, 3, 4]
 
 
 def test_a_bounded_source_of_an_empty_table(session: Session) -> None:

@@ -311,7 +311,7 @@ class IcebergReader(Reader):
 
     def _planned(self, point: ReadPoint) -> Sequence[FileTask]:
         """The files of a state of the table, in an order that is the same each time."""
-        plan = plan_files(self._table.metadata, point, self._source.predicate, self._source.storage)
+        plan = plan_files(self._table.metadata, point, None, self._source.storage)
         column = self._source.watermarks
         if column is None:
             return plan.tasks

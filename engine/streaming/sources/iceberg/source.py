@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bergsql.engine.plan.streaming_options import StreamingOptions
     from bergsql.engine.streaming.sources.iceberg.changes import ChangeReading
     from bergsql.engine.streaming.sources.iceberg.rows import RowReading, WatermarkColumn
-    from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.read_point import ReadPoint
 
 
@@ -46,8 +45,6 @@ class IcebergSource(Source):
         The snapshot at which a stream ends.
     used
         The positions of the columns that are read; the others are NULL.
-    predicate
-        Files that cannot hold rows of it are not read in a scan.
     """
 
     table: IcebergTable
@@ -59,7 +56,6 @@ class IcebergSource(Source):
     bounded_point: ReadPoint | None = None
     last: int | None = None
     watermarks: WatermarkColumn | None = None
-    predicate: Predicate | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -127,25 +123,6 @@ class IcebergSource(Source):
 
     def reading(self, positions: frozenset[int]) -> IcebergSource:
         return replace(self, used=positions | frozenset(self.key))
-
-    def filtered(self, predicate: Predicate) -> IcebergSource:
-        """The same source, of which only rows of ``predicate`` are wanted: others may still come."""
-        return replace(self, predicate=predicate)
-
-    def latest(self) -> IcebergSource:
-        """Of a table that is read once in its current state: the same source in the state that it has now; itself
-        where nothing changed. It costs a look at the table.
-
-        :raises BergError: when the table is gone, or another one.
-        """
-        metadata = self.load().metadata
-        from bergsql.engine.streaming.sources.iceberg.line import head_of
-
-        snapshot = head_of(metadata, self.branch)
-        point = self.bounded_point
-        if point is None or point.appended is not None or snapshot == point.snapshot:
-            return self
-        return replace(self, bounded_point=point._replace(snapshot=snapshot))
 
     # --- what readers need -------------------------------------------------------------------------------------------
 
