@@ -29,19 +29,24 @@ def run_scenario(
     berg: Berg,
     arguments: Sequence[str] = (),
     after_step: Callable[[Step, Outcome], None] | None = None,
+    until: Callable[[str], bool] | None = None,
 ) -> Outcome:
-    """Run the unedited script. At the prompt ``after_step`` is called behind each statement."""
+    """Run the unedited script. At the prompt ``after_step`` is called behind each statement.
+
+    ``until``: the last statement has no end. Ctrl-C is pressed when what was printed is enough.
+    """
     if way == "prompt":
-        return _typed(steps, berg, arguments, after_step)
-    everything = ("--continue-on-error", *arguments)
-    if way == "file":
-        done = berg.run(*everything, "-f", str(path))
+        return _typed(steps, berg, arguments, after_step, until)
+    everything = ("--continue-on-error", *arguments, *(("-f", str(path)) if way == "file" else ()))
+    stdin = None if way == "file" else path.read_text(encoding="utf-8")
+    if until is None:
+        done = berg.run(*everything, stdin=stdin)
     else:
-        done = berg.run(*everything, stdin=path.read_text(encoding="utf-8"))
+        done = berg.followed(*everything, until=(until,), stdin=stdin)
     outcome = Outcome([line for line in done.out.splitlines() if line])
     for failure in parse_answer(done.err.splitlines()).errors:
         outcome.errors[_failed_step(steps, failure)] = failure
-    assert done.code == int(bool(outcome.errors)), done.err
+    assert done.code == (int(bool(outcome.errors)) if until is None else 130), done.err
     return outcome
 
 
@@ -51,12 +56,17 @@ def _failed_step(steps: Sequence[Step], failure: Failure) -> int:
 
 
 def _typed(
-    steps: Sequence[Step], berg: Berg, arguments: Sequence[str], after_step: Callable[[Step, Outcome], None] | None
+    steps: Sequence[Step],
+    berg: Berg,
+    arguments: Sequence[str],
+    after_step: Callable[[Step, Outcome], None] | None,
+    until: Callable[[str], bool] | None,
 ) -> Outcome:
     outcome = Outcome()
     with Prompt(berg, *arguments) as prompt:
         for index, step in enumerate(steps):
-            answer = prompt.answer(step.sql)
+            endless = until if step is steps[-1] else None
+            answer = prompt.answer(step.sql) if endless is None else prompt.followed(step.sql, endless)
             outcome.data += answer.data
             if answer.errors:
                 (outcome.errors[index],) = answer.errors

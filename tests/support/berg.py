@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from tests.support.answers import Answer, marked, split_answers
 
@@ -61,6 +65,26 @@ class Berg:
         )
         return Done(done.returncode, done.stdout, done.stderr or "")
 
+    def followed(self, *arguments: str, until: Sequence[Callable[[str], bool]], stdin: str | None = None) -> Done:
+        """Run what has no end, and press Ctrl-C: when what was printed satisfies each of ``until``, asked in turn."""
+        with TemporaryFile("w+", encoding="utf-8") as out, TemporaryFile("w+", encoding="utf-8") as err:
+            process = subprocess.Popen(
+                self.command(*arguments), stdin=subprocess.PIPE, stdout=out, stderr=err, env=self.env(), text=True
+            )
+            assert process.stdin is not None
+            process.stdin.write(stdin or "")
+            process.stdin.close()
+            deadline = time.monotonic() + TIMEOUT
+            for satisfied in until:
+                while not satisfied(_written(out)):
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        process.kill()
+                        raise AssertionError(f"{_written(out)}\n{_written(err)}")
+                    time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            code = process.wait(TIMEOUT)
+            return Done(code, _written(out), _written(err))
+
     def answers(self, statements: Sequence[str], *arguments: str) -> list[Answer]:
         """Run the statements in one session, going on after errors, and give each one's own output."""
         token = secrets.token_hex(4)
@@ -77,6 +101,12 @@ class Berg:
         """The rows of one query, decoded from jsonl."""
         (answer,) = self.answers([statement], "--format", "jsonl", *arguments)
         return answer.json_rows()
+
+
+def _written(file: IO[str]) -> str:
+    """What a process has written to a file so far."""
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0).decode("utf-8", "replace")
 
 
 @contextmanager

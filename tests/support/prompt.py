@@ -56,6 +56,18 @@ class Prompt:
         kept = [line for line in lines if OUTPUT.match(line)]
         return parse_answer(without_marker(kept))
 
+    def followed(self, statement: str, until: Callable[[str], bool]) -> Answer:
+        """Type a statement that has no end, and Ctrl-C when what it printed is enough; what came is the answer."""
+        for line in statement.splitlines():
+            self._child.send(line + "\r")
+        printed = ""
+        while not until(printed):
+            printed += self._child.read_nonblocking(1 << 16, TIMEOUT)
+        self._child.sendintr()
+        self._child.expect("Query terminated")
+        lines = plain_lines(printed + str(self._child.before))
+        return parse_answer(without_marker([line for line in lines if OUTPUT.match(line)]))
+
     def type(self, *keys: str) -> None:
         """Type keys as they are."""
         for part in keys:
