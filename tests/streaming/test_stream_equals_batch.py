@@ -1,7 +1,7 @@
 """The property of all streams: what is there in the end is what the batch query gives over all input.
 
 Rows come, change and go at random, in batches of random sizes; each query runs as a stream over these changes, and as
-a batch over what is left of them.
+a batch over what is left of them. Some of the streams are stopped and go on from a checkpoint behind each batch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from bergsql.engine.session import Session
-from bergsql.engine.sql.flavour import Flavour
 from tests.support.stream_queries import batch_rows, folded, plan_of, run, session_at
 
 EXAMPLES = int(os.environ.get("BERGSQL_STREAM_EXAMPLES", "3"))
@@ -153,12 +152,13 @@ def _sql(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def check(query: str, t: Table, u: Table, sizes: tuple[int, int], flavour: Flavour = Flavour.FLINK) -> None:
+def check(query: str, t: Table, u: Table, sizes: tuple[int, int], *, restarts: bool) -> None:
     with TemporaryDirectory(prefix="stream-") as directory:
-        session = session_at(Path(directory) / "home", flavour)
+        session = session_at(Path(directory) / "home")
         declare(session, "t", t, sizes[0])
         declare(session, "u", u, sizes[1])
-        changes = run(session, plan_of(session, query.format(t="t", u="u")), Path(directory) / "state")
+        plan = plan_of(session, query.format(t="t", u="u"))
+        changes = run(session, plan, Path(directory) / "state", restarts=restarts)
         assert folded(changes) == batch_rows(session, query.format(t="t_now", u="u_now")), changes
 
 
@@ -168,14 +168,16 @@ QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "database
 
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 @settings(max_examples=EXAMPLES, derandomize=True, **QUIET)  # type: ignore[arg-type]
-@given(t=T, u=U, sizes=SIZES)
-def test_a_stream_ends_as_the_batch(query: str, t: Table, u: Table, sizes: tuple[int, int]) -> None:
-    check(query, t, u, sizes)
+@given(t=T, u=U, sizes=SIZES, restarts=some.booleans())
+def test_a_stream_ends_as_the_batch(query: str, t: Table, u: Table, sizes: tuple[int, int], restarts: bool) -> None:
+    check(query, t, u, sizes, restarts=restarts)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 @settings(max_examples=100, **QUIET)  # type: ignore[arg-type]
-@given(t=T, u=U, sizes=SIZES)
-def test_a_stream_ends_as_the_batch_many_times(query: str, t: Table, u: Table, sizes: tuple[int, int]) -> None:
-    check(query, t, u, sizes)
+@given(t=T, u=U, sizes=SIZES, restarts=some.booleans())
+def test_a_stream_ends_as_the_batch_many_times(
+    query: str, t: Table, u: Table, sizes: tuple[int, int], restarts: bool
+) -> None:
+    check(query, t, u, sizes, restarts=restarts)

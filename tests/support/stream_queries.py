@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,12 @@ def run(
     directory: Path,
     *,
     settings: Mapping[str, str] | None = None,
-    between: Callable[[Runner], None] = lambda _: None,
+    restarts: bool = False,
 ) -> list[Change]:
-    """The changelog of a plan whose sources end: ``("+I", …)``."""
+    """The changelog of a plan whose sources end, ``("+I", …)``; what goes to sinks is in them.
+
+    ``restarts``: behind each round there is a checkpoint, from which another runner goes on.
+    """
     changes: list[Change] = []
 
     def collect(rows: pa.Table) -> None:
@@ -62,9 +65,8 @@ def run(
         for place, kind in enumerate(kinds):
             changes.append((RowKind(kind).symbol, *(c[place] for c in columns)))
 
-    store = Store.open(directory, durable=False)
-    try:
-        runner = Runner(
+    def runner() -> Runner:
+        made = Runner(
             plan,
             session.duck,
             store,
@@ -74,17 +76,24 @@ def run(
             collect=collect,
             note=lambda _: None,
         )
-        try:
-            runner.open()
-            for _ in range(10_000):
-                runner.round()
-                between(runner)
-                if runner.finished:
-                    return changes
-            raise AssertionError("The stream did not end.")
-        finally:
-            runner.close()
+        made.open()
+        return made
+
+    store = Store.open(directory, durable=False)
+    at_work = runner()
+    try:
+        for _ in range(10_000):
+            at_work.round()
+            if at_work.finished:
+                at_work.finish()
+                return changes
+            if restarts:
+                at_work.checkpoint()
+                at_work.close()
+                at_work = runner()
+        raise AssertionError("The stream did not end.")
     finally:
+        at_work.close()
         store.close()
 
 
