@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ def run(
     directory: Path,
     *,
     settings: Mapping[str, str] | None = None,
+    between: Callable[[Runner], None] = lambda _: None,
     restarts: bool = False,
 ) -> list[Change]:
     """The changelog of a plan whose sources end, ``("+I", …)``; what goes to sinks is in them.
@@ -84,6 +85,7 @@ def run(
     try:
         for _ in range(10_000):
             at_work.round()
+            between(at_work)
             if at_work.finished:
                 at_work.finish()
                 return changes

@@ -112,6 +112,8 @@ class Shared:
 
     def __init__(self) -> None:
         self.sources: dict[object, Stream] = {}
+        self.once = False
+        """Whether an Iceberg table is read once unless its own hint says otherwise."""
 
 
 class Building:
@@ -139,6 +141,15 @@ class Building:
             yield
         finally:
             self.planner.calls = before
+
+    @contextmanager
+    def reading(self, *, once: bool) -> Iterator[None]:
+        """While it lasts, tables are not followed, whatever the session says of all: they are looked up."""
+        before, self.shared.once = self.shared.once, once
+        try:
+            yield
+        finally:
+            self.shared.once = before
 
     # --- nodes ---
 

@@ -161,6 +161,7 @@ def view_stream(view: ViewRelation, building: Building) -> Stream:
     inner = building.within(view.relations, building.planner.within(view.relations, view.query.hints))
     inner.planner.calls = None
     stream = plan_query(view.query.ast, inner, {})
+    inner.planner.check_hints()
     chosen = chosen_columns(view, [OutputColumn(c.name, c.type, c.nullable) for c in stream.columns])
     if chosen != list(range(len(stream.columns))):
         from bergsql.engine.streaming.planner.ranks import settle

@@ -48,7 +48,7 @@ def iceberg_stream(node: exp.Table, relation: IcebergRelation, hints: list[Table
     relations = building.relations
     told = [o for h in hints for o in h.options]
     name = ".".join(relation.parts)
-    follows = relation.suffix is None and _follows({o.key: o.value for o in told}, relations)
+    follows = relation.suffix is None and _follows({o.key: o.value for o in told}, relations, once=building.shared.once)
     version = node.args.get("version")
     if follows and version is None:
         made = building.shared.sources.get(key := (name, tuple((o.key, o.value) for o in told)))
@@ -72,10 +72,12 @@ def iceberg_stream(node: exp.Table, relation: IcebergRelation, hints: list[Table
     return source_stream(QuerySource(name, columns, plan, tables=table))
 
 
-def _follows(options: dict[str, str], relations: Relations) -> bool:
+def _follows(options: dict[str, str], relations: Relations, *, once: bool) -> bool:
     if "streaming" in options:
         return options["streaming"].lower() == "true"
-    return relations.setting(STREAMING) == "true" and relations.setting("execution.runtime-mode") != "batch"
+    return (
+        not once and relations.setting(STREAMING) == "true" and relations.setting("execution.runtime-mode") != "batch"
+    )
 
 
 def connector_stream(

@@ -41,7 +41,8 @@ def versioned_join(stage: Stage, join: exp.Expr, kind: str, version: exp.Expr, b
         raise BergError(ErrorCode.INVALID, message, span=span)
     plain = join.this.copy()
     plain.set("version", None)
-    right = settled(plan_relation(plain, building, ctes), building)
+    with building.reading(once=bool(column.proctime)):
+        right = settled(plan_relation(plain, building, ctes), building)
     right.stream = building.cut(right.stream, len(right.columns))
     found, shown = joined_conditions(stage, right, join, kind, building, ctes, [])
     if not found.keys:
