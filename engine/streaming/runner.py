@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError
+from bergsql.engine.duck import duckdb
 from bergsql.engine.streaming.changelog import END_OF_TIME, NO_WATERMARK, OP, Batch, column
 from bergsql.engine.streaming.checkpoint import Checkpoint, Checkpoints, commit
 from bergsql.engine.streaming.metrics import Metrics
@@ -309,6 +310,10 @@ class Runner:
             self._undo()
             if self._interrupted and not isinstance(error, BergError):
                 raise KeyboardInterrupt from error  # DuckDB says it in several ways
+            if isinstance(error, duckdb.Error):
+                from bergsql.engine.plan.duck_errors import from_duckdb_error
+
+                raise from_duckdb_error(error) from error
             raise
 
     def _undo(self) -> None:

@@ -190,7 +190,7 @@ def test_a_broken_file_ends_the_job_and_says_where(duck: Duck, tmp_path: Path) -
     store = Store.open(tmp_path / "state")
     runner = runner_of(plan_of((source_node(watched(inbox)), written(tmp_path / "out"))), duck, store)
     runner.open()
-    with pytest.raises(Exception, match=r"(?s)Line: 2.*a\.csv"):
+    with pytest.raises(BergError, match=r"Line 2 of .*/in/a\.csv cannot be read: Error when converting column .id."):
         runner.round()
     runner.close()
     store.close()

@@ -80,11 +80,11 @@ class Csv(Format):
         # With a text for NULL of its own, other values of nothing are NULL only where they cannot be texts.
         direct = [c.type.kind in _DIRECT and (self._null is None or c.type.kind in TEXTS) for c in self.columns]
         types = ", ".join(
-            f"'c{i}': {string_literal(duckdb_name(c.type) if d else 'VARCHAR')}"
-            for i, (c, d) in enumerate(zip(self.columns, direct, strict=True))
+            f"{string_literal(c.name)}: {string_literal(duckdb_name(c.type) if d else 'VARCHAR')}"
+            for c, d in zip(self.columns, direct, strict=True)
         )
         items = [
-            f"c{i}" if d else f"{self._value(f'c{i}', c.type)} AS c{i}"
+            f"{identifier(c.name) if d else self._value(identifier(c.name), c.type)} AS c{i}"
             for i, (c, d) in enumerate(zip(self.columns, direct, strict=True))
         ]
         quote = string_literal(self._quote)
