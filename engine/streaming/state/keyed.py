@@ -69,14 +69,12 @@ class KeyedRows:
         import numpy as np
 
         first = np.searchsorted(self._starts, low, "right") - 1
-        touched = np.zeros(len(self._starts) + 1, np.int64)
-        if high is None:
-            touched[first] = 1
-        else:
+        blocks: Longs = np.unique(first)
+        if high is not None:
+            touched = np.zeros(len(self._starts) + 1, np.int64)
             np.add.at(touched, first, 1)
             np.add.at(touched, np.searchsorted(self._starts, high, "right"), -1)
-            touched = np.cumsum(touched)
-        blocks: Longs = np.flatnonzero(touched[:-1] > 0)
+            blocks = np.flatnonzero(np.cumsum(touched)[:-1] > 0)
         values = self._scope.get_many(self._keys(self._starts[blocks]))
         places, runs = self._parsed([v for v in values if v])
         begin = np.searchsorted(places, low, "left")
@@ -185,10 +183,12 @@ class KeyedRows:
         keys = self._keys(starts)
         self._scope.put_many(self._items(keys, first, last, places, runs))
         self._scope.delete_many([keys[i] for i in np.flatnonzero(gone).tolist()])
-        known = np.union1d(self._starts, starts)
-        if len(known) > len(self._starts):
-            self._directory.put_many([(key, b"") for key in self._keys(np.setdiff1d(known, self._starts))])
-            self._starts = known
+        # Searched, not sorted anew: there are very many blocks, and few are new.
+        at = np.searchsorted(self._starts, starts)
+        new = starts[np.append(self._starts, np.uint64(0))[at] != starts]
+        if len(new):
+            self._directory.put_many([(key, b"") for key in self._keys(new)])
+            self._starts = np.insert(self._starts, np.searchsorted(self._starts, new), new)
         written: Places = starts[~gone]
         return written
 

@@ -22,7 +22,7 @@ _BIG: Final = 64 << 20
 """From this size on, an environment is opened anew after each commit: lmdb keeps the buffers of all pages that it ever
 changed in one transaction, and what it has read of the file counts as the process's memory."""
 
-_TOUCHED: Final = 8192
+_TOUCHED: Final = 4096
 """So many keys may be looked up before pages of the file are let go of: the system maps 16 around each that is read."""
 
 
