@@ -11,7 +11,7 @@ from bergsql.engine.plan.records import Record, replace
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
 from bergsql.engine.sql.functions.stream_times import PROCTIME_SQL
 from bergsql.engine.streaming.changelog import ChangelogMode, StreamColumn
-from bergsql.engine.streaming.nodes import CalcNode, SourceNode
+from bergsql.engine.streaming.nodes import CalcNode
 from bergsql.engine.streaming.planner.sql_columns import column_at, rewritten
 
 if TYPE_CHECKING:
@@ -152,9 +152,6 @@ class Building:
             self.shared.once = before
 
     # --- nodes ---
-
-    def source(self, node: SourceNode) -> Stream:
-        return Stream(node)
 
     def calc(
         self,
