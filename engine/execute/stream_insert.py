@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -20,21 +21,39 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.changelog import StreamColumn
     from bergsql.engine.streaming.nodes import StreamPlan
     from bergsql.engine.streaming.sinks.base import Sink
+    from bergsql.engine.streaming.sinks.iceberg import IcebergSink
 
 
 def plan_insert_jobs(
-    session: Session, inserts: Sequence[st.Insert], name: str = "", *, makes: bool = True
+    session: Session,
+    inserts: Sequence[st.Insert],
+    name: str = "",
+    *,
+    makes: bool = True,
+    schemas: Sequence[int | None] = (),
 ) -> StreamPlan:
     """The plan of INSERTs that stream together: what several read of a source is read once.
 
     ``makes``: whether a table that a pointer declares is made if it is not there yet; without, such a plan cannot run.
+    ``schemas``: what :func:`schemas_of` gave of the plan when its job was submitted: its tables may have more columns.
 
     :raises BergError: with its place, for what is wrong and for what cannot stream.
     """
-    return plan_inserts([_planned(session, each, makes=makes) for each in inserts], SessionRelations(session), name)
+    known = [*schemas, *[None] * (len(inserts) - len(schemas))]
+    planned = [_planned(session, each, schema, makes=makes) for each, schema in zip(inserts, known, strict=True)]
+    return plan_inserts(planned, SessionRelations(session), name)
 
 
-def _planned(session: Session, statement: st.Insert, *, makes: bool) -> PlannedInsert:
+def schemas_of(plan: StreamPlan) -> list[int | None]:
+    """The schemas of the tables that a plan writes to, by their ids; None for what is no Iceberg table."""
+    from bergsql.engine.streaming.nodes import SinkNode
+    from bergsql.engine.streaming.sinks.iceberg import IcebergSink
+
+    sinks = [end.sink if isinstance(end, SinkNode) else None for end in plan.ends]
+    return [sink.schema.schema_id if isinstance(sink, IcebergSink) else None for sink in sinks]
+
+
+def _planned(session: Session, statement: st.Insert, schema_id: int | None, *, makes: bool) -> PlannedInsert:
     span = statement.target.span
     found = connector_target(session, statement)
     if statement.overwrite:
@@ -49,12 +68,15 @@ def _planned(session: Session, statement: st.Insert, *, makes: bool) -> PlannedI
         connector = sink_target(session, statement, found)
         query, items = fit_stream(session, statement, connector[0].table, connector[0].name)
         return PlannedInsert(query, connector[1], _checked(items, connector[1]), span)
-    target, sink = _iceberg(session, statement, makes=makes)
-    query, items = fit_stream(session, statement, target.table, target.name)
+    target, sink = _iceberg(session, statement, schema_id, makes=makes)
+    metadata = target.table.metadata.changed(current_schema_id=sink.schema.schema_id)
+    query, items = fit_stream(session, statement, replace(target.table, metadata=metadata), target.name)
     return PlannedInsert(query, sink, _as_planned(items), span)
 
 
-def _iceberg(session: Session, statement: st.Insert, *, makes: bool) -> tuple[Target, Sink]:
+def _iceberg(
+    session: Session, statement: st.Insert, schema_id: int | None, *, makes: bool
+) -> tuple[Target, IcebergSink]:
     """The Iceberg table, or the branch of one, that is written, as a sink."""
     from bergsql.engine.execute.destination import destination
     from bergsql.engine.execute.insert import is_declared, make_declared
@@ -73,7 +95,7 @@ def _iceberg(session: Session, statement: st.Insert, *, makes: bool) -> tuple[Ta
         raise BergError(ErrorCode.INVALID, message, span=hints.overwrite.span)
     upserts = is_enabled(metadata.properties, session.flavour) if hints.upserts is None else hints.upserts
     try:
-        return target, iceberg_sink(target, properties=hints.properties, upserts=upserts)
+        return target, iceberg_sink(target, properties=hints.properties, upserts=upserts, schema_id=schema_id)
     except BergError as error:
         raise error.at(span) from None
 

@@ -43,9 +43,9 @@ def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = No
     :param name: default: ``pipeline.name``, else that of its tables, as Flink has it.
     :raises BergError: what keeps it from running; then there is no such job.
     """
-    from bergsql.engine.execute.stream_insert import plan_insert_jobs
+    from bergsql.engine.execute.stream_insert import plan_insert_jobs, schemas_of
 
-    plan_insert_jobs(session, inserts)  # which tells what is wrong with it, here and now
+    plan = plan_insert_jobs(session, inserts)  # which tells what is wrong with it, here and now
     id_ = registry.new_id()
     path = session.setting(savepoints.PATH_SETTING)
     savepoint = savepoints.load(path) if path else None
@@ -57,6 +57,7 @@ def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = No
             "submitted": round(time.time() * 1000),
             "bergsql": version(),
             "statement": session.text,
+            "schemas": [*schemas_of(plan)],
             "savepoint": str(savepoint.path) if savepoint is not None else None,
             "session": session_spec(session),
         }
@@ -75,11 +76,11 @@ def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = No
         raise
 
 
-def planned(session: Session, text: str) -> StreamPlan:
-    """The plan of a job's statement."""
+def planned(session: Session, text: str, schemas: Sequence[int | None] = ()) -> StreamPlan:
+    """The plan of a job's statement; ``schemas`` as in ``plan_insert_jobs``."""
     from bergsql.engine.execute.stream_insert import plan_insert_jobs
 
-    return plan_insert_jobs(session, inserts_of(text, session))
+    return plan_insert_jobs(session, inserts_of(text, session), schemas=schemas)
 
 
 def _take_over(savepoint: savepoints.Savepoint, job: Job) -> None:

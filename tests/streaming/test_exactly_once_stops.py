@@ -116,3 +116,14 @@ def test_killed_at_random_moments(faulty: Faults, tmp_path: Path, name: str, kil
     at.jobs.command("stop", at.id, "--savepoint")
     psutil.wait_procs([run], timeout=60)
     at.check(f"killed {kills} times")
+
+
+def test_a_column_that_was_added_while_the_job_was_down(site: Site) -> None:
+    """Its statement would not fit the table as it is now; the job goes on with what it was planned for."""
+    done = site.berg.run("-e", "ALTER TABLE t ADD (more STRING FIRST)")
+    assert done.code == 0, done.err
+    ran = site.run()
+    assert ran.code == 0, site.told(ran)
+    assert site.rows("SELECT id, k, v FROM t") == site.wanted["t"]
+    assert site.rows("SELECT DISTINCT more FROM t") == ['["None"]']
+    assert not site.orphans("t")

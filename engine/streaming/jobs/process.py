@@ -179,7 +179,7 @@ class JobProcess:
 
         chosen = savepoints.chosen(session.setting(savepoints.DIRECTORY_SETTING))
         self._savepoints = chosen or session.home / "savepoints"
-        plan = planned(session, spec["statement"])
+        plan = planned(session, spec["statement"], spec.get("schemas", ()))
         store = Store.open(self._job.directory / "state")
         try:
             runner = Runner(

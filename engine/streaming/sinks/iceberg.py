@@ -15,33 +15,47 @@ from bergsql.engine.table.writer import write_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bergsql.catalog.base import LoadedTable
+    from bergsql.catalog.metadata.schema import Schema
     from bergsql.engine.streaming.sinks.iceberg_commit import SinkTarget
 
 NO_KEY = "ALTER TABLE {} ADD PRIMARY KEY (…) NOT ENFORCED; declares one, of columns that are NOT NULL."
 
 
 def iceberg_sink(
-    target: SinkTarget, *, properties: Mapping[str, str] | None = None, upserts: bool = False
+    target: SinkTarget,
+    *,
+    properties: Mapping[str, str] | None = None,
+    upserts: bool = False,
+    schema_id: int | None = None,
 ) -> IcebergSink:
     """The table, or the branch of one, as a sink.
 
     ``properties``: what hints ask for, before the table's own (``InsertHints.properties``). ``upserts``: rows take the
-    place of those with their keys (``write.upsert.enabled`` or the hint ``upsert-enabled``).
+    place of those with their keys (``write.upsert.enabled`` or the hint ``upsert-enabled``). ``schema_id``: of the
+    columns that a job was planned for when it was submitted, which may be fewer than the table has now.
 
     :raises BergError: OPTION for properties that make no sense; INVALID where a snapshot would only be staged.
     """
-    return IcebergSink(target, properties or {}, upserts=upserts)
+    schema = target.table.metadata.schema
+    return IcebergSink(target, properties or {}, schema_of(target.table, schema_id) or schema, upserts=upserts)
+
+
+def schema_of(table: LoadedTable, schema_id: int | None) -> Schema | None:
+    """A schema that a table has, or had."""
+    return next((s for s in table.metadata.schemas if s.schema_id == schema_id), None)
 
 
 class IcebergSink(Sink):
     """See :func:`iceberg_sink`."""
 
-    def __init__(self, target: SinkTarget, properties: Mapping[str, str], *, upserts: bool) -> None:
+    def __init__(self, target: SinkTarget, properties: Mapping[str, str], schema: Schema, *, upserts: bool) -> None:
         self.target = target
+        self.schema = schema
+        """What it was planned for."""
         self.properties = properties
         self._upserts = upserts
         self.name = str(target.name)
-        schema = target.table.metadata.schema
         self.columns = tuple(StreamColumn(f.name, from_iceberg(f.type), not f.required) for f in schema.fields)
         self.key = tuple(i for i, f in enumerate(schema.fields) if f.field_id in schema.identifier_field_ids)
         self._mode = ChangelogMode.UPSERT if upserts else ChangelogMode.INSERT_ONLY

@@ -92,10 +92,9 @@ class IcebergWriter(Writer):
             table = self._job.load()
             metadata, sink = table.metadata, self._sink
             policy = self._context.setting(POLICY) or FOLLOW
-            planned = sink.target.table.metadata.schema
-            items = columns_for(planned, metadata.schema, sink.name, policy)
+            items = columns_for(sink.schema, metadata.schema, sink.name, policy)
             if self._changes is not None:
-                check_key(planned, metadata.schema, sink.name)
+                check_key(sink.schema, metadata.schema, sink.name)
             sink.target.name.catalog.check_writable(table)
             settings = write_settings(metadata, sink.properties)
             staging = CheckpointStaging(self._job.storage, settings, self._job.owner, uuid4().hex[:8])
