@@ -83,6 +83,11 @@ QUERIES = [
     "SELECT k, s, COUNT(*) FROM {t} GROUP BY k, ROLLUP (s) HAVING COUNT(*) > 1",
     "SELECT DISTINCT k FROM (SELECT k, v FROM {t} WHERE v > 1 UNION SELECT k, uid FROM {u})",
     "SELECT t.k, COUNT(DISTINCT u.n) FROM {t} AS t JOIN {u} AS u ON t.k = u.k GROUP BY t.k HAVING COUNT(*) > 1",
+    "SELECT a.k, a.c, b.m FROM (SELECT k, COUNT(*) AS c FROM {t} GROUP BY k) AS a FULL JOIN (SELECT k, MAX(n) AS m FROM {u} GROUP BY k) AS b ON a.k = b.k",
+    "SELECT t.id, u.uid, w.uid FROM {t} AS t LEFT JOIN {u} AS u ON t.k = u.k LEFT JOIN {u} AS w ON u.n = w.n",
+    "SELECT id, uid FROM (SELECT t.id, u.uid, t.k, ROW_NUMBER() OVER (PARTITION BY t.k ORDER BY t.v DESC, t.id, u.uid) AS rn FROM {t} AS t JOIN {u} AS u ON t.k = u.k) WHERE rn <= 2",
+    "SELECT t.id, u.uid FROM {t} AS t LEFT JOIN {u} AS u ON t.k IS NOT DISTINCT FROM u.k AND t.s = u.n",
+    "SELECT id FROM {t} AS t WHERE NOT EXISTS (SELECT 1 FROM {u} AS u WHERE u.k = t.k AND u.uid > t.v)",
 ]
 """``t(id, k, v, s)`` and ``u(uid, k, n)``; every kind of node is there at least twice."""
 
