@@ -18,6 +18,7 @@ from bergsql.engine.duck import duckdb
 from bergsql.engine.streaming.changelog import END_OF_TIME, NO_WATERMARK, OP, Batch, column
 from bergsql.engine.streaming.checkpoint import Checkpoint, Checkpoints, commit
 from bergsql.engine.streaming.metrics import Metrics
+from bergsql.engine.streaming.mini_batch import MiniBatch
 from bergsql.engine.streaming.nodes import CollectNode, Node, SinkNode, SourceNode
 from bergsql.engine.streaming.operators.base import Flow, Operator
 from bergsql.engine.streaming.waiting import Alarm
@@ -90,6 +91,7 @@ class Runner:
         self._closed = False
         self._metrics = Metrics([node.uid for node in self._nodes])
         self._interval = _interval(setting)
+        self._mini_batch = MiniBatch(setting)
         self._workspace: Workspace | None = None
         self._checkpoints: Checkpoints
         self._watermarks: Watermarks
@@ -134,11 +136,16 @@ class Runner:
         :raises KeyboardInterrupt: where it was interrupted. As after any error, what is not checkpointed is undone.
         """
         with self._guarded(), self._metrics.busy():
-            return self._walk(self._poll(), ended=False)
+            if self._mini_batch.seconds:
+                return self._walk({}, ended=False)
+            came = self._poll()
+            self._mini_batch.took(sum(table.rows or 0 for table in came.values()))
+            return self._walk(came, ended=False)
 
     def wait_seconds(self) -> float:
         """How long nothing is to be done, after a round in which nothing happened."""
-        waits = [reader.wait for reader in self._readers.values() if not reader.finished]
+        held = self._mini_batch.seconds
+        waits = [max(held, reader.wait) for reader in self._readers.values() if not reader.finished]
         return min([_LONGEST_WAIT, max(0.0, self._due_at - time.monotonic()), *waits])
 
     def wait(self) -> None:

@@ -258,7 +258,7 @@ def fold(changes: Iterable[Change], into: Counter[Change] | None = None) -> Coun
     """
     rows = into if into is not None else Counter()
     for kind, *values in changes:
-        row = tuple(values)
+        row = _frozen(values)
         if kind in ("+I", "+U"):
             rows[row] += 1
         else:
@@ -267,6 +267,11 @@ def fold(changes: Iterable[Change], into: Counter[Change] | None = None) -> Coun
             if not rows[row]:
                 del rows[row]
     return rows
+
+
+def _frozen(values: Iterable[Any]) -> Change:
+    """A row that can be counted: lists are tuples."""
+    return tuple(tuple(value) if isinstance(value, list) else value for value in values)
 
 
 def answer(sql: str, tables: Mapping[str, tuple[Sequence[StreamColumn], Iterable[Change]]]) -> Counter[Change]:
@@ -278,7 +283,7 @@ def answer(sql: str, tables: Mapping[str, tuple[Sequence[StreamColumn], Iterable
         listed = [list(row) for row in rows]
         if listed:
             connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", listed)
-    return Counter(connection.execute(sql).fetchall())
+    return Counter(map(_frozen, connection.execute(sql).fetchall()))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bergsql.engine.sql.types import Kind
@@ -19,6 +20,21 @@ _LAST: Final = 1000
 _WATERMARK: Final = b"watermark"
 
 
+def lateness_of(setting: Callable[[str], str | None]) -> int:
+    """Milliseconds of lateness that windows allow.
+
+    :raises BergError: OPTION for what is no duration.
+    """
+    from bergsql.catalog.options import parse_duration
+
+    return parse_duration(setting(LATENESS) or "0", LATENESS)
+
+
+def allows_lateness(setting: Callable[[str], str | None]) -> bool:
+    """Whether the results of windows may change after they came out."""
+    return lateness_of(setting) > 0
+
+
 class WindowTimes:
     """The times of windows over one column, in microseconds as watermarks are.
 
@@ -28,11 +44,9 @@ class WindowTimes:
 
     def __init__(self, context: OperatorContext, type_: DataType) -> None:
         """``type_``: of the time, TIMESTAMP or TIMESTAMP_LTZ. Bounds are what the session's clock shows."""
-        from bergsql.catalog.options import parse_duration
-
         self._zoned = type_.kind is Kind.TIMESTAMP_LTZ
         self._zone = context.time_zone
-        self.lateness = parse_duration(context.setting(LATENESS) or "0", LATENESS) * 1000
+        self.lateness = lateness_of(context.setting) * 1000
         self._kept = context.state.part("times")
         (kept,) = self._kept.get_many([_WATERMARK])
         self.watermark = NO_WATERMARK if kept is None else int.from_bytes(kept, "big", signed=True)

@@ -25,8 +25,9 @@ from bergsql.engine.plan.zones import instant
 from bergsql.engine.sql.parser.query import span_of
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.types import DataType, Kind
-from bergsql.engine.streaming.changelog import StreamColumn
+from bergsql.engine.streaming.changelog import ChangelogMode, StreamColumn
 from bergsql.engine.streaming.nodes import WindowAggregateNode, WindowKind
+from bergsql.engine.streaming.operators.window_times import allows_lateness
 from bergsql.engine.streaming.planner.attributes import only_inserts
 from bergsql.engine.streaming.planner.build import Stage, Stream, Windowed
 from bergsql.engine.streaming.planner.from_clause import plan_relation, settled
@@ -182,7 +183,7 @@ def window_aggregate(
         uid="",
         inputs=(below,),
         columns=tuple(columns),
-        mode=below.mode,
+        mode=ChangelogMode.RETRACT if allows_lateness(building.relations.setting) else below.mode,
         key=(*range(len(others)), first, first + 1),
         kind=window.kind,
         keys=tuple(by[k] for k in others),
