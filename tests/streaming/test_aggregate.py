@@ -97,7 +97,8 @@ def batches(draw: st.DrawFn, *, retracts: bool) -> list[list[Change]]:
     for _ in range(draw(st.integers(1, 5))):
         batch: list[Change] = []
         for _ in range(draw(st.integers(0, 8))):
-            if retracts and held and draw(st.booleans()):
+            goes = draw(st.booleans())
+            if retracts and held and goes:
                 gone = held.pop(draw(st.integers(0, len(held) - 1)))
                 updates = draw(st.booleans())
                 batch.append(("-U" if updates else "-D", *gone))
