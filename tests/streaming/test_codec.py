@@ -222,6 +222,13 @@ def test_intervals_are_equal_and_ordered_as_duckdb_has_them() -> None:
     assert ordered[2] < ordered[0] == ordered[1] < ordered[3]
 
 
+def test_a_null_struct_beside_one_as_long_as_two() -> None:
+    type = pa.list_(pa.struct([("a", pa.binary(3)), ("b", pa.string())]), 2)
+    for text in ("", "four", "x" * 8, "x" * 16):
+        table = pa.table({"v": pa.array([[{"a": None, "b": text}, None]], type)})
+        assert bits(decode_rows(encode_rows(table, ["v"]), table.schema)) == bits(table)
+
+
 def test_no_columns_are_one_key() -> None:
     table = pa.table({"v": [1, 2]})
     assert len(set(encode_keys(table, []))) == 1

@@ -106,7 +106,7 @@ def _heads(found: Runs, size: int, inside: Bools) -> Bytes:
     import numpy as np
 
     starts = found.offsets[:-1]
-    if len(found.data) == len(starts) * size:
+    if len(found.data) == len(starts) * size and inside.all():
         return found.data.reshape(len(starts), size)
     rows = np.zeros((len(starts), size), np.uint8)
     if len(found.data):
