@@ -6,7 +6,6 @@ needed, the option is a reference ``${env:NAME}``.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.secrets import mask_value
 
 _ENDING = ".json"
-_PRIVATE = 0o600
 
 
 class Definition(NamedTuple):
@@ -78,6 +76,8 @@ class CatalogStore:
         refuse_secrets(definition.options)
         import json
 
+        from bergsql.catalog.private_files import write_private
+
         path = self._path(name)
         text = json.dumps({"options": dict(definition.options), "comment": definition.comment}, indent=2)
         try:
@@ -100,27 +100,6 @@ class CatalogStore:
     @staticmethod
     def _failed(verb: str, path: Path, error: OSError) -> BergError:
         return BergError(ErrorCode.CONFIG, f"Cannot {verb} {path} of the catalog store: {error.strerror}.")
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, and the directory for it; it is there whole or not at all.
-
-    :raises OSError: when it cannot be written.
-    """
-    from uuid import uuid4
-
-    part = path.with_name(f".{uuid4().hex}{_ENDING}")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def refuse_secrets(options: Mapping[str, str]) -> None:

@@ -15,8 +15,9 @@ from urllib.parse import quote, unquote
 from bergsql.catalog.base import TableIdent
 from bergsql.catalog.default_names import DEFAULT_CATALOG
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.private_files import write_private
 from bergsql.catalog.secrets import mask_text
-from bergsql.catalog.store import refuse_secrets, write_private
+from bergsql.catalog.store import refuse_secrets
 from bergsql.engine.definitions import Pointer, View
 from bergsql.engine.execute.session_spec import definition_from, definition_spec
 

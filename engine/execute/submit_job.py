@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -62,10 +61,8 @@ def submit(session: Session, inserts: Sequence[st.Insert], name: str | None = No
             "session": session_spec(session),
         }
     )
-    job = registry.create(session.home, spec, hidden)
+    job = registry.create(session.home, spec, hidden, savepoint)
     try:
-        if savepoint is not None:
-            _take_over(savepoint, job)
         return control.start(job)
     except BergError as error:
         if error.code is not ErrorCode.INTERNAL:
@@ -81,13 +78,6 @@ def planned(session: Session, text: str, schemas: Sequence[int | None] = ()) -> 
     from bergsql.engine.execute.stream_insert import plan_insert_jobs
 
     return plan_insert_jobs(session, inserts_of(text, session), schemas=schemas)
-
-
-def _take_over(savepoint: savepoints.Savepoint, job: Job) -> None:
-    try:
-        shutil.copytree(savepoint.state, job.directory / "state")
-    except OSError as error:
-        raise BergError(ErrorCode.IO, f"Cannot copy the savepoint {savepoint.path}: {error.strerror}.") from error
 
 
 def job_name(session: Session, inserts: Sequence[st.Insert]) -> str:

@@ -15,6 +15,7 @@ import pytest
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.streaming.jobs import control, registry
+from bergsql.engine.streaming.jobs.files import write_json
 from bergsql.engine.streaming.jobs.hidden import put_together, taken_apart
 from bergsql.engine.streaming.jobs.registry import Job
 from bergsql.engine.streaming.jobs.restarts import (
@@ -25,7 +26,9 @@ from bergsql.engine.streaming.jobs.restarts import (
     can_be_mended,
     strategy,
 )
+from bergsql.engine.streaming.jobs.savepoints import Savepoint
 from bergsql.engine.streaming.jobs.status import JobState, Status, is_alive
+from bergsql.engine.streaming.sources.base import Json
 
 
 def made(home: Path, id_: str, **more: object) -> Job:
@@ -86,8 +89,39 @@ def test_jobs_are_listed_the_youngest_first_and_a_damaged_one_is_told(tmp_path: 
     found = registry.jobs(tmp_path)
     assert [job.id[0] for job in found] == ["b", "a", "c", "d"]
     assert "DREAMING" in str(found[3].status.error)
-    assert found[2].state is JobState.FAILED
-    assert "damaged" in str(found[2].status.error)
+    assert found[3].state is JobState.FAILED
+    assert found[2].state is JobState.LOST  # a power failure may cut it off: the job can go on
+    assert control.stop(found[2]).state is JobState.CANCELED
+    (broken.directory / "spec.json").write_text("{")
+    assert "damaged" in str(registry.jobs(tmp_path)[2].status.error)
+
+
+def test_a_folder_is_a_job_when_it_has_the_state_of_its_savepoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = tmp_path / "saved"
+    (saved / "state").mkdir(parents=True)
+    (saved / "state" / "data.mdb").write_bytes(b"state")
+    savepoint = Savepoint(saved, "a" * 32, "n")
+    seen: list[list[str]] = []
+
+    def watched(path: Path, content: Json, *, durable: bool = False) -> None:
+        seen.append(sorted(each.name for each in path.parent.iterdir()))
+        assert registry.jobs(tmp_path) == []
+        write_json(path, content, durable=durable)
+
+    monkeypatch.setattr("bergsql.engine.streaming.jobs.registry.write_json", watched)
+    spec: dict[str, Json] = {"id": "b" * 32, "identity": "a" * 32, "name": "n", "submitted": 1}
+    job = registry.create(tmp_path, spec, {}, savepoint)
+    assert seen[0] == ["state"]
+    assert seen[-1] == ["secrets.json", "state", "status.json"]
+    assert (job.directory / "state" / "data.mdb").read_bytes() == b"state"
+    assert (job.directory / "state" / "data.mdb").stat().st_mode & 0o777 == 0o600
+    (saved / "state" / "data.mdb").unlink()
+    (saved / "state" / "data.mdb").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(BergError, match="Cannot copy the savepoint"):
+        registry.create(tmp_path, {**spec, "id": "c" * 32}, {}, savepoint)
+    assert not (tmp_path / "jobs" / ("c" * 32)).exists()
 
 
 @pytest.mark.parametrize("wanted", [0, 99, "x"])

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.streaming.jobs.files import PRIVATE, read_json, write_json
-from bergsql.engine.streaming.jobs.registry import Job, job_at, spec_of
-from bergsql.engine.streaming.jobs.status import JobState, Status, is_alive, told
+from bergsql.catalog.private_files import PRIVATE
+from bergsql.engine.streaming.jobs.files import write_json
+from bergsql.engine.streaming.jobs.registry import Job, job_at, spec_of, status_of
+from bergsql.engine.streaming.jobs.status import JobState, is_alive, told
 
 if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json
@@ -174,8 +175,7 @@ def stop(job: Job, *, savepoint: bool = False, drain: bool = False, directory: P
 
 def _put_down(job: Job) -> None:
     """Say of a job that is lost that it is stopped."""
-    content = read_json(job.directory / "status.json")
-    status = Status.from_json(content) if content is not None else Status(JobState.LOST)
+    status = status_of(job.directory)
     status.state, status.ended = JobState.CANCELED, round(time.time() * 1000)
     write_json(job.directory / "status.json", status.to_json())
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.private_files import PRIVATE_DIRECTORY, write_private
 
 if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json
-
-PRIVATE: Final = 0o600
-PRIVATE_DIRECTORY: Final = 0o700
 
 
 def make_directory(path: Path) -> None:
@@ -32,32 +29,10 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
 
     :raises BergError: IO.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-                if durable:
-                    file.flush()
-                    os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        if durable:
-            sync_directory(path.parent)
+        write_private(path, text, durable=durable)
     except OSError as error:
         raise _failed("write", path, error) from error
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory outlive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_json(path: Path, content: Json, *, durable: bool = False) -> None:

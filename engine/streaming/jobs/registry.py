@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
+from bergsql.catalog.private_files import sync_directory
 from bergsql.engine.streaming.jobs.files import make_directory, read_json, write_json
+from bergsql.engine.streaming.jobs.savepoints import Savepoint, copy_state
 from bergsql.engine.streaming.jobs.status import JobState, Status, is_alive
 
 if TYPE_CHECKING:
@@ -79,8 +81,10 @@ def new_id() -> str:
     return secrets.token_hex(_ID_DIGITS // 2)
 
 
-def create(home: Path, spec: Mapping[str, Json], hidden: Mapping[str, Json]) -> Job:
+def create(home: Path, spec: Mapping[str, Json], hidden: Mapping[str, Json], savepoint: Savepoint | None = None) -> Job:
     """Make the folder of a job, which does not run yet. ``hidden``: the secrets that were taken out of ``spec``.
+
+    A folder is a job from when it has its ``spec.json``: then all else is there, the state of ``savepoint`` too.
 
     :raises BergError: IO; then nothing is left of it.
     """
@@ -88,9 +92,15 @@ def create(home: Path, spec: Mapping[str, Json], hidden: Mapping[str, Json]) -> 
     for each in (directory.parent, directory.parent / "locks", directory):
         make_directory(each)
     try:
+        if savepoint is not None:
+            copy_state(savepoint, directory / "state")
         write_json(directory / "secrets.json", dict(hidden), durable=True)
+        write_json(directory / "status.json", Status(JobState.INITIALIZING).to_json(), durable=True)
         write_json(directory / "spec.json", {"version": SPEC_VERSION, **spec}, durable=True)
-        write_json(directory / "status.json", Status(JobState.INITIALIZING).to_json())
+        sync_directory(directory.parent)
+    except OSError as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise BergError(ErrorCode.IO, f"Cannot write {directory}: {error.strerror}.") from error
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
@@ -135,15 +145,13 @@ def job_at(directory: Path) -> Job:
 
 def _job_at(directory: Path) -> Job:
     spec = read_json(directory / "spec.json") or {}
-    content = read_json(directory / "status.json")
-    status = Status.from_json(content) if content is not None else Status(JobState.LOST)
+    status = status_of(directory)
     state = status.state
     submitted = int(str(spec.get("submitted", 0)))
     begins = not status.pid and time.time() * 1000 - submitted < _TO_BEGIN
     if not state.final and not begins and not is_alive(status):
         # It may have come to its end between the two looks.
-        content = read_json(directory / "status.json")
-        status = Status.from_json(content) if content is not None else status
+        status = status_of(directory)
         state = status.state if status.state.final else JobState.LOST
     return Job(
         directory,
@@ -154,6 +162,22 @@ def _job_at(directory: Path) -> Job:
         status,
         state,
     )
+
+
+def status_of(directory: Path) -> Status:
+    """What the process of a job said last; LOST where that is gone, or was cut off by a power failure: it is written
+    too often to be made durable, and the job is what its other files say.
+
+    :raises BergError: IO.
+    :raises ValueError, TypeError: where another version wrote it.
+    """
+    try:
+        content = read_json(directory / "status.json")
+    except BergError as error:
+        if error.code is not ErrorCode.CORRUPT:
+            raise
+        content = None
+    return Status.from_json(content) if content is not None else Status(JobState.LOST)
 
 
 def jobs(home: Path) -> list[Job]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from bergsql.engine.streaming.jobs.files import PRIVATE
+from bergsql.catalog.private_files import PRIVATE
 
 _BYTES: Final = 16 << 20
 _OLD: Final = ".1"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.streaming.jobs.files import make_directory, read_json, sync_directory, write_json
+from bergsql.catalog.private_files import copy_tree, sync_directory
+from bergsql.engine.streaming.jobs.files import make_directory, read_json, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +96,17 @@ def make(job_id: str, directory: Path, about: dict[str, Json], copy_state: Calla
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return path
+
+
+def copy_state(savepoint: Savepoint, path: Path) -> None:
+    """Make the state of a savepoint that of a job, in the directory ``path``: the copy outlives a power failure.
+
+    :raises BergError: IO; then ``path`` may hold a part.
+    """
+    try:
+        copy_tree(savepoint.state, path)
+    except OSError as error:
+        raise BergError(ErrorCode.IO, f"Cannot copy the savepoint {savepoint.path}: {error.strerror}.") from error
 
 
 def load(text: str) -> Savepoint:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.private_files import sync_directory
 
 DATA_FILE: Final = "data.mdb"
 _MAPS: Final = 4096
@@ -143,15 +144,6 @@ def told(error: BaseException, path: Path) -> BergError | None:
             hint="Make room and resume the job: it goes on from its last checkpoint.",
         )
     return BergError(ErrorCode.IO, f"The state in '{path}' could not be read or written: {_cause(error)}.")
-
-
-def sync_directory(path: Path) -> None:
-    """Let the names in a directory outlive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _cause(error: BaseException) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.streaming.state.mapping import DATA_FILE, Pages, is_big, open_environment, sync_directory, told
+from bergsql.catalog.private_files import sync_directory
+from bergsql.engine.streaming.state.mapping import DATA_FILE, Pages, is_big, open_environment, told
 from bergsql.engine.streaming.state.order import near_order
 
 if TYPE_CHECKING:
