@@ -27,6 +27,7 @@ usage: bergsql jobs list
 
 Of an id its beginning is enough. The exit code is 0, 1 if any of it failed, 2 where the command line is wrong.
 """
+_HELP = {"--help", "-h"}
 _ACTIONS = ("list", "stop", "resume")
 _OPTIONS = {"list": (), "stop": ("--savepoint", "--drain"), "resume": ("--all",)}
 
@@ -38,7 +39,7 @@ def run_jobs(arguments: Sequence[str], screen: Screen) -> ExitCode:
     """
     from bergsql.shell.config import home_directory
 
-    if not arguments or arguments[0] in ("--help", "-h"):
+    if not arguments or arguments[0] in _HELP:
         screen.out.begin(())
         screen.out.write(HELP)
         return ExitCode.OK if arguments else ExitCode.USAGE
@@ -47,6 +48,10 @@ def run_jobs(arguments: Sequence[str], screen: Screen) -> ExitCode:
         hint = did_you_mean(action, _ACTIONS) or f"There are {', '.join(_ACTIONS)}."
         raise UsageError(f"There is no 'bergsql jobs {action}'.", hint)
     options = {each for each in rest if each.startswith("-")}
+    if options & _HELP:
+        screen.out.begin(())
+        screen.out.write(HELP)
+        return ExitCode.OK
     for option in options:
         if option not in _OPTIONS[action]:
             raise UsageError(f"'bergsql jobs {action}' has no option {option}.", did_you_mean(option, _OPTIONS[action]))

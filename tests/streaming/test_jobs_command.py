@@ -76,6 +76,14 @@ def test_a_wrong_command_line_is_told(berg: Berg, arguments: tuple[str, ...], to
     assert done.out == ""
 
 
+@pytest.mark.parametrize("arguments", [("list", "--help"), ("stop", "-h"), ("resume", "--all", "--help")])
+def test_each_action_tells_how_it_is_used(berg: Berg, arguments: tuple[str, ...]) -> None:
+    done = jobs(berg, *arguments)
+    assert done.code == 0
+    assert done.out == jobs(berg, "--help").out
+    assert done.err == ""
+
+
 def test_how_it_is_used_is_told(berg: Berg) -> None:
     assert jobs(berg, "--help").code == 0
     assert jobs(berg).code == 2
