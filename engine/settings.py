@@ -152,6 +152,15 @@ SETTINGS: tuple[Setting, ...] = (
         flavour="flink",
     ),
     _setting(
+        "table.exec.sink.upsert-materialize",
+        "enum",
+        "AUTO",
+        "Whether a stream keeps all rows of each primary key of its sink, so that the one before comes back when one "
+        "goes: AUTO where the key does not tell the query's rows apart; NONE for a query that never gives two.",
+        values=("NONE", "AUTO", "FORCE"),
+        flavour="flink",
+    ),
+    _setting(
         "table.exec.mini-batch.enabled",
         "boolean",
         "false",

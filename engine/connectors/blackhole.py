@@ -19,7 +19,7 @@ class BlackholeSink(LocalSink):
     def __init__(self, table: ConnectorTable) -> None:
         self.name, self.columns, self.key = table.name, tuple(c.streamed for c in table.stored), table.key
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
         pass
 
     def writer(self, context: SinkContext, restored: int) -> Writer:  # noqa: ARG002 - there is nothing to restore

@@ -65,7 +65,7 @@ class FileSink(LocalSink):
     def overwriting(self, static: Mapping[str, str | None]) -> FileSink:
         return FileSink(self._table, _Overwrite(static))
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:  # noqa: ARG002 - files have no keys
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:  # noqa: ARG002 - files have no keys
         if mode is not ChangelogMode.INSERT_ONLY:
             raise BergError(
                 ErrorCode.INVALID,

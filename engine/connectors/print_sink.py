@@ -35,7 +35,7 @@ class PrintSink(LocalSink):
         self._identifier = table.options.get("print-identifier", "")
         self._errors = table.options.get("standard-error", "false").casefold() == "true"
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
         pass
 
     def writer(self, context: SinkContext, restored: int) -> Writer:  # noqa: ARG002 - there is nothing to restore

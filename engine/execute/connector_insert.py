@@ -55,7 +55,7 @@ def sink_target(session: Session, statement: st.Insert, found: Found) -> tuple[T
     assert isinstance(definition, st.CreateTable)
     check_enabled(statement.hints, SessionRelations(session))
     sink = sink_of(definition, found.parts, statement.hints, span)
-    sink.check(ChangelogMode.INSERT_ONLY, ())
+    sink.check(ChangelogMode.INSERT_ONLY, None)
     ids = count(1)
     fields = []
     for column in sink.columns:

@@ -128,6 +128,15 @@ class NormalizeNode(Node):
     """From UPSERT to RETRACT: the last row of each key is kept. ``key`` of the node is the key."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UpsertMaterializeNode(Node):
+    """Changes of rows that a sink's key does not tell apart, as changes by that key, which is the ``key`` of the node.
+
+    Of each key the rows are kept in the order in which they came. The last one is given; when it goes, the one before
+    it comes back (Flink's SinkUpsertMaterializer).
+    """
+
+
 @dataclass(frozen=True)
 class SortKey:
     """One column of ORDER BY."""

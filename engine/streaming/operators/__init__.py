@@ -16,6 +16,7 @@ OPERATORS: dict[str, str] = {
     "AggregateNode": "aggregate.Aggregate",
     "WindowAggregateNode": "window_aggregate.WindowAggregate",
     "NormalizeNode": "normalize.Normalize",
+    "UpsertMaterializeNode": "upsert_materialize.UpsertMaterialize",
     "RankNode": "rank.Rank",
     "OverNode": "over.Over",
     "JoinNode": "join.Join",

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.engine.sql.types import INTEGERS, TEXTS, DataType, Kind
-from bergsql.engine.streaming.nodes import SinkNode
+from bergsql.engine.streaming.changelog import ChangelogMode
+from bergsql.engine.streaming.nodes import SinkNode, UpsertMaterializeNode
 from bergsql.engine.streaming.planner.build import Building
 from bergsql.engine.streaming.planner.sql_columns import places
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.nodes import Node
     from bergsql.engine.streaming.planner.build import Shared
     from bergsql.engine.streaming.sinks.base import Sink
+
+
+MATERIALIZE = "table.exec.sink.upsert-materialize"
 
 
 class PlannedInsert(NamedTuple):
@@ -44,12 +48,29 @@ def sink_node(insert: PlannedInsert, relations: Relations, shared: Shared) -> Si
     items = insert.fit(stream.columns)
     building = Building(relations, Planner(relations), shared)
     ready = building.calc(stream, list(zip(items, insert.sink.columns, strict=True)))
-    node = replace(ready.node, key=_key(stream.node, items, insert.sink))
+    node: Node = replace(ready.node, key=_key(stream.node, items, insert.sink))
+    how = (relations.setting(MATERIALIZE) or "AUTO").upper()
+    if _is_materialized(node, insert.sink, how):
+        node = UpsertMaterializeNode(
+            uid="", inputs=(node,), columns=node.columns, mode=ChangelogMode.RETRACT, key=insert.sink.key
+        )
+    elif how == "NONE" and insert.sink.key:
+        node = replace(node, key=insert.sink.key)  # so says who set it
     try:
-        insert.sink.check(node.mode, node.key or ())
+        insert.sink.check(node.mode, node.key)
     except BergError as error:
         raise error.at(insert.span) from None
     return SinkNode(uid="", inputs=(node,), columns=insert.sink.columns, mode=node.mode, key=node.key, sink=insert.sink)
+
+
+def _is_materialized(node: Node, sink: Sink, how: str) -> bool:
+    """Whether rows with one primary key must be kept, so that the one before comes back when the last one goes.
+
+    Rows that never go need no memory: the last one stays.
+    """
+    if not sink.key or node.mode is ChangelogMode.INSERT_ONLY or how == "NONE":
+        return False
+    return how == "FORCE" or node.key is None or not set(node.key) <= set(sink.key)
 
 
 def _key(node: Node, items: Sequence[str], sink: Sink) -> tuple[int, ...] | None:

@@ -191,6 +191,7 @@ _HEADS: dict[str, Callable[[Node], str]] = {
         else ""
     ),
     "NormalizeNode": lambda node: f"Normalize by {_names(node, node.key or ())}",
+    "UpsertMaterializeNode": lambda node: f"UpsertMaterialize by {_names(node, node.key or ())}",
     "LimitNode": lambda node: f"Limit {node.count} offset {node.offset}" if isinstance(node, n.LimitNode) else "",
     "SortNode": lambda node: f"Sort by {_name(node.columns, node.time)}" if isinstance(node, n.SortNode) else "",
     "SinkNode": lambda node: f"Sink {node.sink.explain()}" if isinstance(node, n.SinkNode) else "",
@@ -207,6 +208,8 @@ def _state(node: Node) -> str:
             return "one row per window and key, until the watermark passes its end"
         case n.NormalizeNode():
             return f"one row per ({_names(node, node.key or ())})"
+        case n.UpsertMaterializeNode():
+            return f"all rows, per ({_names(node, node.key or ())}) in the order in which they came"
         case n.RankNode():
             kept = "the input" if node.inputs[0].mode is not ChangelogMode.INSERT_ONLY else f"{node.last} rows"
             return f"{kept} per ({_names(node.inputs[0], node.partition)})" if node.partition else kept
@@ -228,7 +231,7 @@ def _state(node: Node) -> str:
 
 
 def _expires(node: Node) -> bool:
-    return isinstance(node, n.AggregateNode | n.NormalizeNode | n.RankNode | n.JoinNode)
+    return isinstance(node, n.AggregateNode | n.NormalizeNode | n.UpsertMaterializeNode | n.RankNode | n.JoinNode)
 
 
 def _cost(node: Node) -> str:

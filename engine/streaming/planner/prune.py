@@ -102,6 +102,7 @@ _HOLDS = (
     n.SortNode,
     n.UnionNode,
     n.NormalizeNode,
+    n.UpsertMaterializeNode,
 )
 
 
@@ -179,7 +180,16 @@ def _calc(node: n.CalcNode, need: list[int], below: _Made) -> _Made:
 
 def _outputs(node: Node, below: list[_Made]) -> tuple[Places, tuple[StreamColumn, ...]]:
     """Where the columns of a node are that is made over narrowed inputs, and these columns."""
-    passing = n.WatermarkNode, n.NormalizeNode, n.LimitNode, n.SortNode, n.UnionNode, n.SinkNode, n.CollectNode
+    passing = (
+        n.WatermarkNode,
+        n.NormalizeNode,
+        n.UpsertMaterializeNode,
+        n.LimitNode,
+        n.SortNode,
+        n.UnionNode,
+        n.SinkNode,
+        n.CollectNode,
+    )
     width = len(node.inputs[0].columns)
     at: dict[int, int]
     if isinstance(node, passing):

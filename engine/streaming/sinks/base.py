@@ -94,8 +94,11 @@ class Sink(ABC):
     key: tuple[int, ...] = ()
 
     @abstractmethod
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
-        """Refuse changes that it cannot take. ``key``: positions of columns that tell rows apart, if there are such.
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
+        """Refuse changes that it cannot take.
+
+        ``key``: positions of columns that tell rows apart at any time; None where nothing does, empty where there is
+        one row at most.
 
         :raises BergError: INVALID, with what to do.
         """

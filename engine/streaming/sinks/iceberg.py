@@ -67,14 +67,13 @@ class IcebergSink(Sink):
             )
         write_settings(target.table.metadata, properties)
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
         """Refuse changes of a table without a key, or whose key does not tell the query's rows apart.
 
         :raises BergError: INVALID; OPTION in format version 1.
         """
-        if mode is ChangelogMode.INSERT_ONLY:
-            mode = ChangelogMode.UPSERT if self._upserts else mode
-        elif self._upserts:
+        changing = mode is not ChangelogMode.INSERT_ONLY
+        if self._upserts:
             mode = ChangelogMode.UPSERT
         self._mode = mode
         if mode is ChangelogMode.INSERT_ONLY:
@@ -93,12 +92,12 @@ class IcebergSink(Sink):
                 "told.",
                 hint=NO_KEY.format(name),
             )
-        if not set(key) <= set(self.key):
-            said, own = (", ".join(self.columns[i].name for i in k) for k in (key, self.key))
+        if changing and (key is None or not set(key) <= set(self.key)):
+            said, own = (", ".join(self.columns[i].name for i in k) for k in (key or (), self.key))
             raise BergError(
                 ErrorCode.INVALID,
-                f"The rows of the query are told apart by ({said}), and those of {name} by ({own}): "
-                "several rows would be one.",
+                f"The rows of the query are told apart by {'nothing' if key is None else f'({said})'}, and those of "
+                f"{name} by ({own}): several rows would be one.",
                 hint="Make the primary key of the table the columns by which the query's rows are told apart.",
             )
         whole = mode is ChangelogMode.RETRACT
