@@ -80,7 +80,7 @@ class Nowhere(Sink):
 
     name, columns = "nowhere", (*TWO, StreamColumn("s", BIGINT))
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
         pass
 
     def writer(self, context: SinkContext, restored: int) -> Writer:  # noqa: ARG002

@@ -37,7 +37,7 @@ class FailingSink(Sink):
         self.name, self.columns, self.key = inner.name, inner.columns, inner.key
         self._inner, self._fail = inner, fail
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
         self._inner.check(mode, key)
 
     def writer(self, context: SinkContext, restored: int) -> Writer:

@@ -104,7 +104,7 @@ class FolderSink(Sink):
         self.fail = fail
         """Called before and after each step, as ``before prepare``, with the number of the checkpoint."""
 
-    def check(self, mode: ChangelogMode, key: tuple[int, ...]) -> None:
+    def check(self, mode: ChangelogMode, key: tuple[int, ...] | None) -> None:
         pass
 
     def writer(self, context: SinkContext, restored: int) -> Writer:  # noqa: ARG002
