@@ -60,6 +60,7 @@ read by any statement; one that does not is read as a [stream](streaming.md). Co
 WATERMARK are declared as in Flink. The definition lasts as long as the session, or in the [catalog store](shell.md).
 
 `'connector'='iceberg'` names an Iceberg table of another catalog: it is read and written as that table is.
+[Read options](streaming.md) in its WITH hold for each read of it where no hint says else.
 
 """
 CONNECTOR_NOTES = {
@@ -86,8 +87,9 @@ go.
 
 In CSV a value of nothing is NULL, and `""` an empty text (Flink reads both as an empty text, and loses NULL). With
 `csv.ignore-parse-errors` or `csv.allow-comments` each line is read by itself: a value cannot hold the end of a line
-then, and a broken line spoils no other. What is left out is counted (`rows_skipped` of DESCRIBE JOB). Bytes are
-base64 in CSV and JSON. A column that a Parquet, Avro or ORC file does not have is NULL.
+then, and a broken line spoils no other. What is left out is counted (`rows_skipped` of DESCRIBE JOB). With
+`csv.ignore-parse-errors` a line with too few values is left out as one with too many is (Flink fills it up with NULLs).
+Bytes are base64 in CSV and JSON. A column that a Parquet, Avro or ORC file does not have is NULL.
 """,
     "print": """
 A sink that prints each change as Flink does, `+I[1, a]`: a statement's to the standard output, a job's to its

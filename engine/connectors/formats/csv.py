@@ -44,7 +44,8 @@ class Csv(Format):
             "csv.ignore-parse-errors",
             "bool",
             "false",
-            "Whether a value that cannot be read is NULL and a line that cannot be read is left out and counted.",
+            "Whether a value that cannot be read is NULL, and a line that cannot be read, or has not as many values as "
+            "there are columns, is left out and counted.",
         ),
     )
 
@@ -105,6 +106,9 @@ class Csv(Format):
         where = "line <> ''" + (" AND NOT starts_with(ltrim(line), '#')" if self._comments else "")
         fields, sound = self._fields("line")
         wrong = "line IS NULL OR NOT coalesce(" + sound + ", false)"
+        if self._lenient:
+            # Flink would fill up with NULLs what has too few values, and lose what has too many.
+            wrong += f" OR len(f) <> {len(self.columns)}"
         texts = [f"CASE WHEN NOT broken THEN {self._text(f'f[{i + 1}]')} END" for i in range(len(self.columns))]
         items = [f"{self._value(t, c.type)} AS c{i}" for i, (t, c) in enumerate(zip(texts, self.columns, strict=True))]
         if not self._lenient:
@@ -115,7 +119,7 @@ class Csv(Format):
             refused = failure("A line of %s", told)
             items[0] = f"CASE WHEN {number} THEN {refused} ELSE {items[0].removesuffix(' AS c0')} END AS c0"
         lines = f"(SELECT {TRIMMED} AS line, file FROM {identifier(name)})"
-        rows = f"(SELECT *, {wrong} AS broken, {fields} AS f FROM {lines} WHERE line IS NULL OR ({where}))"
+        rows = f"(SELECT *, {fields} AS f, {wrong} AS broken FROM {lines} WHERE line IS NULL OR ({where}))"
         sql = f"(SELECT {', '.join(items)}, file, broken FROM {rows})"
         return Scan(sql, {name: LineStream(tuple(files))}, counts=self._lenient)
 
