@@ -31,6 +31,7 @@ HADOOP_OPTIONS: tuple[OptionSpec, ...] = (
     OptionSpec("property-version", "enum", values=("1",), doc="The version of these options."),
     OptionSpec("io-impl", "enum", values=(_HADOOP_IO,), doc="The Java class that reads files."),
     OptionSpec("clients", "int", doc="Connections to a Hive metastore."),
+    OptionSpec("uri", doc="The address of a Hive metastore."),
     OptionSpec("cache-enabled", "bool", doc="Whether Java caches tables; here a table is always as it is now."),
     OptionSpec("cache.expiration-interval-ms", "int", doc="How long Java caches tables."),
     OptionSpec("cache.case-sensitive", "bool", doc="How Java's cache compares names."),
@@ -42,7 +43,7 @@ HADOOP_OPTIONS: tuple[OptionSpec, ...] = (
 
 
 JDBC_OPTIONS: tuple[OptionSpec, ...] = (
-    *(spec for spec in HADOOP_OPTIONS if spec.key not in ("warehouse", "hadoop-conf-dir", "hadoop.*")),
+    *(spec for spec in HADOOP_OPTIONS if spec.key not in ("uri", "warehouse", "hadoop-conf-dir", "hadoop.*")),
     OptionSpec("uri", required=True, doc="The database: `jdbc:sqlite:/path/catalog.db`."),
     OptionSpec("warehouse", required=True, doc="The directory for new tables."),
     OptionSpec(
