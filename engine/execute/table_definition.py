@@ -198,7 +198,7 @@ def check_not_enforced(key: st.PrimaryKey) -> None:
     if key.enforced:
         raise BergError(
             ErrorCode.INVALID,
-            "A PRIMARY KEY cannot be ENFORCED: bergsql does not own the table, other engines write to it without "
+            "A PRIMARY KEY cannot be ENFORCED: bergsql does not own the data, other engines write it without "
             "checking the key.",
             span=key.span,
             hint="PRIMARY KEY (…) NOT ENFORCED declares the key without checking it.",
