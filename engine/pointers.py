@@ -65,7 +65,17 @@ def table_properties(statement: st.CreateTable) -> tuple[st.Option, ...]:
     """Those options of a pointer that a table made through it gets."""
     if not any(o.key == "connector" for o in statement.properties):
         return statement.properties
-    return tuple(o for o in statement.properties if o.key not in _OWN and not _is_catalogs(o.key))
+    reads = declared_reads(statement)
+    return tuple(o for o in statement.properties if o.key not in _OWN and not _is_catalogs(o.key) and o not in reads)
+
+
+def declared_reads(statement: st.CreateTable) -> tuple[st.Option, ...]:
+    """The read options that the definition of a table of connector 'iceberg' has: they hold for each read of it."""
+    if not any(o.key == "connector" for o in statement.properties):
+        return ()
+    from bergsql.engine.plan.read_options import READ_OPTIONS
+
+    return tuple(o for o in statement.properties if o.key in READ_OPTIONS)
 
 
 def location_pointer(statement: st.CreateTable, location: str, name: TableName) -> Pointer:

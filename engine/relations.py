@@ -86,8 +86,11 @@ class SessionRelations:
         if pointer is not None:
             target = pointer.target
             table = self._once(target, lambda: load_pointed(pointer, span, declared=True))
+            from bergsql.engine.pointers import declared_reads
+
+            options = declared_reads(pointer.statement)
             return self._as_audited(
-                IcebergRelation(target.parts, table, target.catalog.storage(), catalog=target.catalog)
+                IcebergRelation(target.parts, table, target.catalog.storage(), catalog=target.catalog, options=options)
             )
         name = table_name(self._session, parts, span)
         try:

@@ -163,11 +163,11 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         answers_to = (alias,) if alias else relation.parts
         return derive(sql, columns, alias or relation.parts[-1], answers_to, names, scope, planner, span)
     limit = None
-    if hints or version is not None or _is_set(planner):
+    if hints or relation.options or version is not None or _is_set(planner):
         from bergsql.engine.plan.read_options import read_options
         from bergsql.engine.plan.time_travel import travelled
 
-        asked = read_options(hints, planner.relations, span)
+        asked = read_options(hints, planner.relations, span, relation.options)
         relation, limit = travelled(relation, version, asked, planner, span), asked.limit
         if asked.stream is not None and relation.suffix is None:
             from bergsql.engine.plan.streaming_options import no_stream_here

@@ -66,8 +66,12 @@ class ReadOptions(NamedTuple):
         return self.stream is not None
 
 
-def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | None) -> ReadOptions:
+def read_options(
+    hints: Iterable[TableHint], relations: Relations, span: Span | None, declared: Iterable[Option] = ()
+) -> ReadOptions:
     """What the hints behind a table, whose name is at ``span``, and the session's settings ask for.
+
+    ``declared`` are those of the table's definition, which a hint replaces; their errors are told at ``span``.
 
     :raises BergError: OPTION at the option that is unknown, given twice or of a wrong value; INVALID for one that
         contradicts another.
@@ -76,6 +80,10 @@ def read_options(hints: Iterable[TableHint], relations: Relations, span: Span | 
     check_enabled(options, relations)
     refuse_unknown(options, READ_OPTIONS, "a read option of an Iceberg table")
     given: dict[str, Option] = {}
+    hinted = {option.key for option in options}
+    if any(o.key == "streaming" and o.value.lower() == "false" for o in options):
+        hinted.update(_OF_STREAMS)  # read once for once, what says how to follow it is beside the point
+    options += [o if span is None else o._replace(span=span) for o in declared if o.key not in hinted]
     for option in options:
         if option.key in given:
             message = f"'{option.key}' is given twice."

@@ -60,6 +60,8 @@ class IcebergRelation(NamedTuple):
     """The last part of the name, where that asked for the state: ``branch_b``."""
     catalog: Catalog | None = None
     """Where the table is loaded again from: a stream reads on."""
+    options: tuple[Option, ...] = ()
+    """Read options that hold where no hint says else: those of a table of connector 'iceberg'."""
 
     @property
     def schema(self) -> Schema:

@@ -26,7 +26,7 @@ def followed(relation: IcebergRelation, hints: Sequence[TableHint], relations: R
     from bergsql.engine.streaming.planner.tables import source_stream
     from bergsql.engine.streaming.sources.iceberg import iceberg_source
 
-    asked = read_options(hints, relations, span)
+    asked = read_options(hints, relations, span, relation.options)
     try:
         source = iceberg_source(relation, asked, relations)
     except BergError as error:

@@ -46,7 +46,7 @@ def constant_stream(node: exp.Expr, building: Building) -> Stream:
 def iceberg_stream(node: exp.Table, relation: IcebergRelation, hints: list[TableHint], building: Building) -> Stream:
     """An Iceberg table, followed or read once."""
     relations = building.relations
-    told = [o for h in hints for o in h.options]
+    told = [*relation.options, *(o for h in hints for o in h.options)]
     name = ".".join(relation.parts)
     follows = relation.suffix is None and _follows({o.key: o.value for o in told}, relations, once=building.shared.once)
     version = node.args.get("version")

@@ -91,7 +91,7 @@ def _read_of(
         if _endless(relation, options, span):
             yield _Read(name, span)
         return
-    told = [o for o in options if o.key == "streaming"]
+    told = [o for o in (*relation.options, *options) if o.key == "streaming"]
     if relation.suffix is None and (told[-1].value.lower() == "true" if told else every):
         yield _Read(name, span)
 
