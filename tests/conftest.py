@@ -20,7 +20,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # so it is below nohup; tests close the terminal
 
-ONE_BY_ONE = ("tests/crash/", "tests/scenarios/test_flink_tour.py", "tests/scenarios/test_spark_tour.py")
+ONE_BY_ONE = (
+    "tests/crash/",
+    "tests/scenarios/test_flink_tour.py",
+    "tests/scenarios/test_local_pipelines.py",
+    "tests/scenarios/test_spark_tour.py",
+)
 """Tests that take long and share nothing: any worker may take any of them."""
 ONE_SPARK = "tests/interop/"
 ALONE = "tests/interop/test_reference_tables.py"
