@@ -76,18 +76,20 @@ def _run(action: str, ids: list[str], options: set[str], home: Path, screen: Scr
     from bergsql.engine.streaming.jobs import control, registry
 
     if everything:
-        jobs = [job for job in registry.jobs(home) if control.needs_resume(job)]
-    else:
-        jobs = [registry.job(home, each) for each in ids]
+        ids = [job.id for job in registry.jobs(home) if control.needs_resume(job)]
     failed = ExitCode.OK
-    for job in jobs:
+    for each in ids:
+        named = each
         try:
+            job = registry.job(home, each)
+            named = job.id
             screen.info(_resume(job) if action == "resume" else _stop(job, options))
         except BergError as error:
-            if job.id not in error.message:
-                error.message = f"Job {job.id}: {error.message}"
-            failed = failed or _tell(error, screen)
-    if everything and not jobs:
+            if named not in error.message:
+                error.message = f"Job {named}: {error.message}"
+            code = _tell(error, screen)
+            failed = failed or code
+    if everything and not ids:
         screen.info("There is no job to resume.")
     return failed
 

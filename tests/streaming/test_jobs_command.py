@@ -9,7 +9,7 @@ import shutil
 import psutil
 import pytest
 
-from bergsql.engine.streaming.jobs import figures, registry
+from bergsql.engine.streaming.jobs import control, figures, registry
 from bergsql.engine.streaming.jobs.registry import Job
 from bergsql.engine.streaming.jobs.status import JobState, Status
 from tests.support.berg import Berg
@@ -106,6 +106,24 @@ def test_what_cannot_be_done_is_told(berg: Berg) -> None:
     done = jobs(berg, "resume", "ab")
     assert done.code == 1
     assert f"is run by another process ({os.getpid()})" in done.err
+
+
+def test_each_job_that_cannot_be_resumed_is_told(berg: Berg) -> None:
+    other = "cd" + "2" * 30
+    made(berg, status=Status(JobState.FINISHED))
+    made(berg, other, Status(JobState.FINISHED))
+    done = jobs(berg, "resume", "zz", "ab", "cd")
+    assert done.code == 1
+    assert "[ERROR] Could not find the job 'zz'." in done.err
+    assert f"[ERROR] Job {ID} is finished" in done.err
+    assert f"[ERROR] Job {other} is finished" in done.err
+
+
+def test_a_second_claim_names_the_job_that_runs(berg: Berg) -> None:
+    made(berg, status=own())
+    spec = {"id": "cd" + "2" * 30, "identity": ID, "name": "b", "submitted": 1_800_000_000_000, "bergsql": "0"}
+    second = registry.job_at(registry.create(berg.home, spec, {}).directory)  # type: ignore[arg-type]
+    assert control.is_claimed(second).hint == f"STOP JOB '{ID}'; stops it."
 
 
 def test_a_job_is_described(berg: Berg) -> None:

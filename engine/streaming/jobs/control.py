@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.private_files import PRIVATE
 from bergsql.engine.streaming.jobs.files import write_json
-from bergsql.engine.streaming.jobs.registry import Job, job_at, spec_of, status_of
+from bergsql.engine.streaming.jobs.registry import Job, job_at, jobs, spec_of, status_of
 from bergsql.engine.streaming.jobs.status import JobState, is_alive, told
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def _begin(job: Job) -> subprocess.Popen[bytes]:
 
 
 def is_claimed(job: Job) -> BergError:
-    """The error for a job that somebody wants to run while it runs."""
+    """The error for a job that somebody wants to run while it, or another one of its identity, runs."""
+    same = [each for each in jobs(job.directory.parent.parent) if each.identity == job.identity]
+    job = next((each for each in same if each.id != job.id and not each.state.final), job)
     pid = job.status.pid
     return BergError(
         ErrorCode.CONFLICT,
