@@ -127,13 +127,17 @@ class Groups:
         keys, states = self.names, self.layout.states
         joins = [f"LEFT JOIN {sql} AS {alias} ON {same_sql('d', alias, keys)}" for alias, sql in stages.items()]
         joins.append(f"LEFT JOIN {old} AS o ON {same_sql('d', 'o', keys)}")
-        items = ["d.place", "d.seen", "o.row", *(f"d.{key}" for key in keys), *(f"o.{name}" for name in self._more)]
+        items = ["d.place", "d.seen", "o.row", *self._keys_sql(), *(f"o.{name}" for name in self._more)]
         items += [f"{sql} AS {name}, o.{name} AS p_{name}" for name, (_, sql) in states.items()]
         inner = f"SELECT {', '.join(items)} FROM {self._context.relation(deltas)} AS d {' '.join(joins)}"
         items = [f"m.{name}" for name in ("place", "row", *keys, *states, *self._more)] + [f"{alive} AS alive"]
         items += [*self.results_sql("m", "n"), *self.results_sql("m", "q", "p_")]
         order = " ORDER BY m.seen" if deltas.num_rows <= _ORDERED else ""
         return f"SELECT {', '.join(items)} FROM ({inner}) AS m{order}"
+
+    def _keys_sql(self) -> list[str]:
+        """The keys as they were first told: 0.0 and -0.0 are one group, and what is taken back is what was given."""
+        return [f"coalesce(o.{key}, d.{key}) AS {key}" for key in self.names]
 
     def results_sql(self, alias: str, name: str, prefix: str = "") -> list[str]:
         """The results of states as items named ``name`` and a number; the states' columns begin with ``prefix``."""
