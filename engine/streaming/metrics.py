@@ -24,6 +24,8 @@ class Metrics:
 
     def __init__(self, uids: Sequence[str]) -> None:
         self._rows = dict.fromkeys(uids, 0)
+        self._uncounted: set[str] = set()
+        """Nodes of which some changes were only counted further on: nobody knows how many rows they gave."""
         self._written = 0
         self._checkpoints = 0
         self._checkpoint_ms: int | None = None
@@ -45,7 +47,11 @@ class Metrics:
 
     def passed(self, uid: str, batch: Batch | None) -> None:
         """Changes came out of a node: counted where they are, as most are not computed before they are written."""
-        if batch is not None and batch.rows is not None:
+        if batch is None:
+            return
+        if batch.rows is None:
+            self._uncounted.add(uid)
+        else:
             self._rows[uid] += batch.rows
 
     def wrote(self, uid: str, count: int) -> None:
@@ -85,10 +91,10 @@ class Metrics:
         state_bytes
             What the state takes on disk.
         operators
-            For each node its ``rows`` and the figures that it has itself.
+            For each node its ``rows``, where they are known, and the figures that it has itself.
         """
         lags = [lag for reader in readers.values() if (lag := reader.lag) is not None]
-        each = {uid: {"rows": rows} for uid, rows in self._rows.items()}
+        each = {uid: {"rows": rows} if uid not in self._uncounted else {} for uid, rows in self._rows.items()}
         for uid, operator in operators.items():
             each[uid].update(operator.figures())
         return {

@@ -274,7 +274,8 @@ class Runner:
                 if flow.batch is not None and node.uid in self._shared:
                     flow = Flow(self._workspace.table(flow.batch), flow.watermark)
             flows[node.uid] = self._watermarks.advance(node, flow)
-            self._metrics.passed(node.uid, flow.batch)
+            if not isinstance(node, SinkNode | CollectNode):
+                self._metrics.passed(node.uid, flow.batch)
         self._workspace.end_round()
         self._drained = ended or all(reader.finished for reader in self._readers.values())
         return moved
