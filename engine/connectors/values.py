@@ -88,7 +88,7 @@ class ValuesSource(LocalSource):
             raise BergError(
                 ErrorCode.INVALID,
                 f"{self.name} gives changes of rows, which a batch cannot read.",
-                hint="SET 'execution.runtime-mode' = 'streaming'; reads it as the stream that it is.",
+                hint="A SELECT or an INSERT INTO reads it, as the stream that it is.",
             )
         columns = ", ".join(f"c{i}" for i in range(len(self.columns)))
         return ReadAtOnce(f"(SELECT {columns} FROM {self.rows(0, len(self._changes))})", {})

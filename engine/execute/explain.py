@@ -21,6 +21,7 @@ from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
+    from bergsql.engine.streaming.nodes import StreamPlan
 
 _PHYSICAL = ("EXTENDED", "FORMATTED")
 
@@ -61,23 +62,15 @@ def explain(session: Session, statement: st.Explain) -> Result:
 
 def _stream_lines(session: Session, members: Sequence[st.Statement], statement: st.Explain) -> list[str]:
     """What is told of statements that stream; nothing where none does."""
-    queries = [m.query for m in members if isinstance(m, st.Select | st.Insert)]
     from bergsql.engine.streaming.planner import explain as explain_stream
-    from bergsql.engine.streaming.planner import is_unbounded, plan_select
 
-    if not any(is_unbounded(query, SessionRelations(session)) for query in queries):
+    plan = _stream_of(session, members)
+    if plan is None:
         return []
     details = statement.mode.split(", ")
     if "ANALYZE" in details:
-        message = "EXPLAIN ANALYZE runs the statement, and a stream has no end."
+        message = "EXPLAIN ANALYZE runs a batch, and this statement runs as a stream."
         raise BergError(ErrorCode.INVALID, message, span=statement.span, hint="EXPLAIN shows its plan.")
-    inserts = [m for m in members if isinstance(m, st.Insert)]
-    if inserts:
-        from bergsql.engine.execute.stream_insert import plan_insert_jobs
-
-        plan = plan_insert_jobs(session, inserts, makes=False)
-    else:
-        plan = plan_select(queries[0], SessionRelations(session))
     ttl = session.setting("table.exec.state.ttl")
     lines = ["Stream", *("  " + line for line in explain_stream(plan, details, {"table.exec.state.ttl": ttl or ""}))]
     if "JSON_EXECUTION_PLAN" in details:
@@ -87,6 +80,23 @@ def _stream_lines(session: Session, members: Sequence[st.Statement], statement: 
     if "PLAN_ADVICE" in details:
         lines += ["", "No available advice..."]
     return lines
+
+
+def _stream_of(session: Session, members: Sequence[st.Statement]) -> StreamPlan | None:
+    """The plan of statements that stream when they run, as :func:`select` and ``insert`` decide it."""
+    if isinstance(members[0], st.Select):
+        from bergsql.engine.execute.select import stream_plan
+
+        as_changes = session.setting("execution.runtime-mode") == "streaming"
+        return stream_plan(members[0].query, SessionRelations(session), as_changes=as_changes)
+    inserts = [m for m in members if isinstance(m, st.Insert)]
+    from bergsql.engine.streaming.planner import is_unbounded
+
+    if not any(is_unbounded(m.query, SessionRelations(session)) for m in inserts):
+        return None
+    from bergsql.engine.execute.stream_insert import plan_insert_jobs
+
+    return plan_insert_jobs(session, inserts, makes=False)
 
 
 def _lines(session: Session, inner: st.Statement, statement: st.Explain) -> list[str]:

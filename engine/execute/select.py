@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from bergsql.catalog.errors import BergError, ErrorCode
@@ -17,6 +16,7 @@ from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
     from bergsql.engine.session import Session
+    from bergsql.engine.streaming.nodes import StreamPlan
 
 _T = TypeVar("_T")
 
@@ -25,15 +25,33 @@ def select(session: Session, statement: st.Select) -> Result:
     """Run a query. Rows stream: nothing is read before it is asked for."""
     relations = SessionRelations(session)
     as_changes = session.setting("execution.runtime-mode") == "streaming"
-    if _has_from(statement.query):
-        from bergsql.engine.streaming.planner import is_unbounded
+    if (plan := stream_plan(statement.query, relations, as_changes=as_changes)) is not None:
+        from bergsql.engine.execute.stream_select import stream_select
 
-        if is_unbounded(statement.query, relations):
-            return _stream(session, statement, relations)
-        if as_changes:
-            with suppress(_NotOfStreams):
-                return _bounded_stream(session, statement, relations)
+        return stream_select(session, plan)
     return open_plan(session, plan_query(statement.query, relations), as_changes=as_changes)
+
+
+def stream_plan(query: st.Query, relations: SessionRelations, *, as_changes: bool) -> StreamPlan | None:
+    """The plan of a query that runs as a stream; None of one that runs as a batch.
+
+    ``as_changes``: what has an end streams too, as in Flink's mode streaming, where windows wait for watermarks and a
+    sort is refused; but not where streams lack a form.
+    """
+    if not _has_from(query):
+        return None
+    from bergsql.engine.streaming.planner import is_unbounded, plan_select
+
+    if is_unbounded(query, relations):
+        return plan_select(query, relations)
+    if not as_changes:
+        return None
+    try:
+        return plan_select(query, relations)
+    except BergError as error:
+        if error.code is ErrorCode.UNSUPPORTED:
+            return None
+        raise
 
 
 def _has_from(query: st.Query) -> bool:
@@ -41,29 +59,6 @@ def _has_from(query: st.Query) -> bool:
     from sqlglot import exp
 
     return query.ast.find(exp.From) is not None
-
-
-def _stream(session: Session, statement: st.Select, relations: SessionRelations) -> Result:
-    from bergsql.engine.execute.stream_select import stream_select
-
-    return stream_select(session, statement, relations)
-
-
-class _NotOfStreams(Exception):
-    """Only a batch can compute it."""
-
-
-def _bounded_stream(session: Session, statement: st.Select, relations: SessionRelations) -> Result:
-    """Stream what has an end, as Flink does in the mode streaming: windows wait for watermarks, a sort is refused.
-
-    :raises _NotOfStreams: where streams lack a form.
-    """
-    try:
-        return _stream(session, statement, relations)
-    except BergError as error:
-        if error.code is ErrorCode.UNSUPPORTED:
-            raise _NotOfStreams from error
-        raise
 
 
 def open_plan(session: Session, plan: QueryPlan, *, as_changes: bool = False) -> Result:

@@ -14,16 +14,13 @@ from bergsql.engine.rows import converted, presentable
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import STRING, DataType
 from bergsql.engine.streaming.changelog import OP, RowKind, column
-from bergsql.engine.streaming.planner import plan_select
 from bergsql.engine.streaming.runner import Runner
 from bergsql.engine.streaming.state.store import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bergsql.engine.relations import SessionRelations
     from bergsql.engine.session import Session
-    from bergsql.engine.sql import statements as st
     from bergsql.engine.streaming.changelog import StreamColumn
     from bergsql.engine.streaming.nodes import StreamPlan
 
@@ -32,9 +29,8 @@ OP_COLUMN = Column(OP, STRING, nullable=False)
 _SYMBOLS = "[" + ", ".join(f"'{kind.symbol}'" for kind in RowKind) + "]"
 
 
-def stream_select(session: Session, statement: st.Select, relations: SessionRelations) -> Result:
+def stream_select(session: Session, plan: StreamPlan) -> Result:
     """Start a query that streams: it is opened here, and read as its rows are asked for."""
-    plan = plan_select(statement.query, relations)
     columns = plan.ends[0].columns
     chunks = _chunks(session, plan, columns)
     next(chunks)  # what cannot be opened is told before anything is drawn

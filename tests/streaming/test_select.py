@@ -13,6 +13,7 @@ from time import monotonic
 
 import pytest
 
+from bergsql.catalog.errors import BergError
 from bergsql.engine.result import Row
 from bergsql.engine.session import Session, SessionConfig
 from tests.shell.terminal import CTRL_C, Terminal
@@ -187,3 +188,49 @@ def test_a_batch_refuses_what_has_no_end(berg: Berg) -> None:
     (error,) = refused.errors
     assert "has no end" in error.message
     assert (error.line, error.column) == (1, 15)
+
+
+CHANGES = """WITH ('connector'='values', 'data'='{"id": 1, "k": "a"}
+{"id": 2, "k": "b"}
+{"$op": "-D", "id": 1, "k": "a"}')"""
+
+
+def test_a_source_of_changes_streams_in_every_mode_but_batch(session: Session) -> None:
+    session.execute(f"CREATE TABLE v (id INT, k STRING) {CHANGES}")
+    for mode in ("automatic", "streaming"):
+        session.execute(f"SET 'execution.runtime-mode' = '{mode}'")
+        result = session.execute("SELECT id FROM v WHERE k = 'a'")
+        assert (result.changelog, list(result.rows())) == (True, [("+I", 1), ("-D", 1)])
+        ((told,),) = session.execute("EXPLAIN SELECT id FROM v WHERE k = 'a'").rows()
+        assert str(told).startswith("Stream\n")
+        with pytest.raises(BergError, match="A subquery there, in a stream is not supported yet") as refused:
+            session.execute("SELECT CASE WHEN EXISTS (SELECT 1 FROM v) THEN 1 END FROM v")
+        assert refused.value.span is not None
+    session.execute("SET 'execution.runtime-mode' = 'batch'")
+    with pytest.raises(BergError, match=r"v gives changes of rows, which only a stream reads, and .* is 'batch'"):
+        session.execute("SELECT * FROM v")
+
+
+def test_explain_shows_what_runs(session: Session) -> None:
+    counts, nested = (
+        "SELECT k, COUNT(*) FROM t GROUP BY k",
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM t) THEN 1 END FROM t",
+    )
+    for mode, query, first in (
+        ("automatic", counts, "Query"),
+        ("streaming", counts, "Stream"),
+        ("streaming", nested, "Query"),  # which streams lack
+        ("streaming", "SELECT 1", "Query"),
+    ):
+        session.execute(f"SET 'execution.runtime-mode' = '{mode}'")
+        ((told,),) = session.execute(f"EXPLAIN {query}").rows()
+        assert str(told).split("\n")[0] == first
+
+
+def test_zeros_of_both_signs_are_one_group(session: Session) -> None:
+    data = "\n".join(f'{{"k": {k}}}' for k in ("0.0", "-0.0", "0.0"))
+    options = f"'connector'='values', 'batch-size'='1', 'data'='{data}'"
+    session.execute(f"CREATE TABLE z (k DOUBLE) WITH ({options})")
+    session.execute("SET 'execution.runtime-mode' = 'streaming'")
+    rows = list(session.execute("SELECT k, COUNT(*) FROM z GROUP BY k").rows())
+    assert [f"{op} {k} {n}" for op, k, n in rows] == ["+I 0.0 1", "-U 0.0 1", "+U 0.0 2", "-U 0.0 2", "+U 0.0 3"]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def is_unbounded(query: Query, relations: Relations) -> bool:
-    """Whether a query runs as a stream: a table in it is read with ``'streaming'='true'``, or is of a connector.
+    """Whether a query runs as a stream, as no batch can read what it reads: a source has no end, or gives changes.
 
-    :raises BergError: INVALID where ``execution.runtime-mode`` is ``batch`` and a source has no end.
+    :raises BergError: INVALID where there is such a source, and ``execution.runtime-mode`` is ``batch``.
     """
     from bergsql.engine.streaming.planner.unbounded import streams
 

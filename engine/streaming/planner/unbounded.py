@@ -12,9 +12,11 @@ from bergsql.engine.plan.from_clause import table_parts
 from bergsql.engine.plan.relations import ConnectorRelation, ViewRelation
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.parser.query import table_name_span
+from bergsql.engine.streaming.changelog import ChangelogMode
+from bergsql.engine.streaming.sources.base import Source
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.relations import Relation, Relations
+    from bergsql.engine.plan.relations import ReadableSource, Relation, Relations
     from bergsql.engine.sql.statements import Option, Query, TableHint
 
 STREAMING = "connector.iceberg.streaming"
@@ -26,6 +28,7 @@ class _Read(NamedTuple):
 
     name: str
     span: Span | None
+    why: str = "is read as a stream, which has no end"
 
 
 def streams(query: Query, relations: Relations) -> bool:
@@ -36,7 +39,7 @@ def streams(query: Query, relations: Relations) -> bool:
             return True
         raise BergError(
             ErrorCode.INVALID,
-            f"Table {read.name} is read as a stream, which has no end, and 'execution.runtime-mode' is 'batch'.",
+            f"Table {read.name} {read.why}, and 'execution.runtime-mode' is 'batch'.",
             span=read.span,
             hint="SET 'execution.runtime-mode' = 'streaming';",
         )
@@ -88,19 +91,22 @@ def _read_of(
     options = [o for h in hints if span is not None and h.after == span.end for o in h.options]
     name = ".".join(relation.parts)
     if isinstance(relation, ConnectorRelation):
-        if _endless(relation, options, span):
+        source = _source(relation, options, span)
+        if source is not None and not source.bounded:
             yield _Read(name, span)
+        elif isinstance(source, Source) and source.mode is not ChangelogMode.INSERT_ONLY:
+            yield _Read(name, span, "gives changes of rows, which only a stream reads")
         return
     told = [o for o in (*relation.options, *options) if o.key == "streaming"]
     if relation.suffix is None and (told[-1].value.lower() == "true" if told else every):
         yield _Read(name, span)
 
 
-def _endless(relation: ConnectorRelation, options: list[Option], span: Span | None) -> bool:
+def _source(relation: ConnectorRelation, options: list[Option], span: Span | None) -> ReadableSource | None:
     try:
-        return relation.source is not None and not relation.source(options, span).bounded
+        return relation.source(options, span) if relation.source is not None else None
     except BergError:
-        return False  # told when the query is planned
+        return None  # told when the query is planned
 
 
 def _folded(name: str, relations: Relations) -> str:
