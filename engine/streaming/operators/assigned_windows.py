@@ -128,7 +128,7 @@ class AssignedWindows:
 
     def _forget(self, ends: list[int], fetched: Fetched, rows: pa.Table) -> None:
         self._groups.drop(rows)
-        self._groups.state.replace(fetched, numbers(rows, "row"), fetched.places[:0], rows.slice(0, 0))
+        self._groups.state.remove(fetched, numbers(rows, "row"))
         self._ends.delete_many([_bytes(end) for end in ends])
         for end in ends:
             del self._open[end]

@@ -79,6 +79,12 @@ class GroupState:
         chosen = rows.select(list(self.columns)).cast(self.rows.schema)
         return self.rows.replace(fetched, gone, places, chosen)
 
+    def remove(self, fetched: Fetched, gone: Longs) -> None:
+        """Take rows away."""
+        import numpy as np
+
+        self.replace(fetched, gone, np.zeros(0, np.uint64), fetched.rows.slice(0, 0))
+
 
 def numbers(table: pa.Table, name: str) -> Any:
     """A column of whole numbers, without those that are NULL."""

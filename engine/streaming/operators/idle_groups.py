@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from bergsql.engine.streaming.operators.group_state import numbers
 from bergsql.engine.streaming.state.ttl import Retention, ends_at, kept_for
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class IdleGroups:
             fetched = state.rows.fetch(np.array(low, np.uint64), np.array(high, np.uint64))
             rows = fetched.rows.filter(pc.less_equal(fetched.rows.column(ENDS), now))
             if rows.num_rows:
-                state.replace(fetched, rows.column("row").to_numpy(), fetched.places[:0], rows.slice(0, 0))
+                state.remove(fetched, numbers(rows, "row"))
                 yield rows
 
 

@@ -135,7 +135,7 @@ class SessionWindows:
         due = f"r.se - 1000 > {self._times.watermark} AND r.se - 1000 <= {watermark}"
         order = ", ".join(["r.se", "r.ss", *(f"r.{key}" for key in self._groups.names)])
         over = self._context.query(f"SELECT row FROM {name} WHERE se - 1000 + {self._times.lateness} <= {watermark}")
-        self._groups.state.replace(fetched, numbers(over, "row"), fetched.places[:0], fetched.rows.slice(0, 0))
+        self._groups.state.remove(fetched, numbers(over, "row"))
         return [f"(SELECT {self._items('r', '0')} FROM {self._with_results(name)} AS r WHERE {due} ORDER BY {order})"]
 
     def _changes(self, old: str, placed: str, merged: pa.Table) -> list[str]:
