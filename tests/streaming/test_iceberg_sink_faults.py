@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from errno import EIO, ENOSPC
@@ -24,6 +25,9 @@ FAULTS = {
     "broken": Fault(Mode.FAIL, error=EIO),
     "lost": Fault(Mode.LOSE, error=EIO),
 }
+DEADLY = ("killed", "torn")
+CATALOGS = re.compile(r"metadata/([0-9a-f-]+\.metadata\.json|version-hint\.text\.[0-9a-f]+)\.tmp")
+"""Names that a Hadoop catalog's files have until they get their own."""
 CASES = [(kind, mode) for kind in ("hadoop", "jdbc") for mode in ("append", "changes")]
 
 
@@ -68,8 +72,9 @@ class Job:
             [str(self.place), self._kind, self._mode], self.place, fault, module="tests.support.hand_job"
         )
 
-    def check(self, what: str) -> None:
-        """Once: each row, each snapshot, and no file that is not needed."""
+    def check(self, what: str, *, killed: bool = False) -> None:
+        """Once: each row, each snapshot, and no file that is not needed; of a writer that was ``killed`` in the middle
+        of giving a file its name, the catalog's one that did not get it."""
         from bergsql.engine.session import Session, SessionConfig
 
         tables = self.tables
@@ -86,18 +91,20 @@ class Job:
         finally:
             session.close()
         assert not orphans(tables), what
-        assert not [f for f in tables.on_disk() if f.endswith(".tmp")], what
+        left = [f for f in tables.on_disk() if f.endswith(".tmp")]
+        assert len(left) <= killed, what
+        assert all(CATALOGS.fullmatch(f) for f in left), what
 
     def sweep(self, name: str, at: int) -> None:
         """A fault at a step, and the job once more."""
         self.restore()
         fault = FAULTS[name]._replace(at=at)
         ran = self.run(fault)
-        assert ran.code in ((-9, 0) if name in ("killed", "torn") else (0, 1)), ran.err
+        assert ran.code in ((-9, 0) if name in DEADLY else (0, 1)), ran.err
         again = self.run()
         what = f"{name} at {at}: {ran.steps[min(at, len(ran.steps) - 1)]}\n{ran.out}{ran.err}{again.out}{again.err}"
         assert again.code == 0, what
-        self.check(what)
+        self.check(what, killed=name in DEADLY)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -105,7 +112,7 @@ class Job:
 def test_some_steps(kind: str, mode: str, name: str, tmp_path: Path, faulty: Faults) -> None:
     job = Job(tmp_path, faulty, kind, mode)
     points = [n for n, step in enumerate(job.clean.steps) if step.kind in FAULTS[name].kinds]
-    for at in sorted(random.Random(f"{kind} {mode} {name}").sample(points, 3)):
+    for at in sorted(random.Random(f"{kind} {mode} {name}").sample(points, 2)):
         job.sweep(name, at)
 
 

@@ -180,5 +180,6 @@ class Site:
         root = Path(table.metadata.location.removeprefix("file:"))
         needed = {str(Path(f).relative_to(root)) for f in table_files(table, LocalStorage())}
         there = {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
-        own = "metadata/version-hint.text"  # of the catalog, whose writer may be killed before it has its name
-        return {f for f in there - needed if not (f.endswith(".metadata.json") or f.startswith(own))}
+        # Of the catalog, whose writer may be killed before they have their names.
+        own = (".metadata.json", ".metadata.json.tmp")
+        return {f for f in there - needed if not (f.endswith(own) or f.startswith("metadata/version-hint.text"))}
