@@ -58,7 +58,7 @@ def durable(site: Site) -> list[int]:
 @pytest.mark.parametrize("name", PIPELINES)
 def test_killed_at_durable_steps(site: Callable[[str], Site], name: str, when: str) -> None:
     at = site(name)
-    for step in sorted(random.Random(f"{name} {when}").sample(durable(at), 4)):
+    for step in sorted(random.Random(f"{name} {when}").sample(durable(at), 2)):
         kill(at, KILLS[when], step)
 
 

@@ -21,7 +21,7 @@ from tests.support.stream_program import check, check_prefix, main
 from tests.support.tally import Tally, tally
 
 PROGRAM = "tests.support.stream_program"
-PARTS = 6
+PARTS = 12
 """Into how many the steps are dealt: one part is tried in every run."""
 MAKING = frozenset({Kind.CREATE, Kind.WRITE, Kind.LINK, Kind.RENAME, Kind.MKDIR, Kind.TRUNCATE})
 FAULTS = {
@@ -72,10 +72,11 @@ def test_at_every_step(faulty: Faults, tmp_path: Path, kind: str, part: int) -> 
         check(folder)
 
 
-def test_killed_again_while_it_recovers(faulty: Faults, tmp_path: Path) -> None:
-    folder, chance = tmp_path / "job", random.Random(6)
+@pytest.mark.parametrize("times", [5, pytest.param(30, marks=pytest.mark.long)])
+def test_killed_again_while_it_recovers(faulty: Faults, tmp_path: Path, times: int) -> None:
+    folder, chance = tmp_path / "job", random.Random(times)
     steps = run(faulty, folder, Fault(Mode.COUNT)).steps
-    for _ in range(15):
+    for _ in range(times):
         run(faulty, folder, Fault(Mode.KILL, chance.randrange(len(steps))))
         for _ in range(3):
             faulty.run([str(folder)], folder, Fault(Mode.KILL, chance.randrange(12)), module=PROGRAM)
