@@ -23,6 +23,9 @@ from tests.support.stream_queries import batch_rows, folded, plan_of, run, sessi
 EXAMPLES = int(os.environ.get("BERGSQL_STREAM_EXAMPLES", "3"))
 """How many random inputs each query has; ``-m long`` takes more."""
 
+RANKED = "ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS rn FROM {t}"
+"""What ``{rn}`` stands for in a query."""
+
 QUERIES = [
     "SELECT * FROM {t}",
     "SELECT id, v * 2 AS w FROM {t} WHERE v > 3 AND s IS NOT NULL",
@@ -85,6 +88,21 @@ QUERIES = [
     "SELECT t.k, COUNT(DISTINCT u.n) FROM {t} AS t JOIN {u} AS u ON t.k = u.k GROUP BY t.k HAVING COUNT(*) > 1",
     "SELECT a.k, a.c, b.m FROM (SELECT k, COUNT(*) AS c FROM {t} GROUP BY k) AS a FULL JOIN (SELECT k, MAX(n) AS m FROM {u} GROUP BY k) AS b ON a.k = b.k",
     "SELECT t.id, u.uid, w.uid FROM {t} AS t LEFT JOIN {u} AS u ON t.k = u.k LEFT JOIN {u} AS w ON u.n = w.n",
+    "SELECT id FROM (SELECT *, {rn}) WHERE 2 >= rn",
+    "SELECT id, rn FROM (SELECT *, {rn}) WHERE rn < 3 AND rn > 1 AND v > 2",
+    "SELECT id, rn FROM (SELECT *, {rn}) WHERE rn IN (1)",
+    "SELECT id, rn FROM (SELECT *, {rn}) WHERE rn IN (1, 3)",
+    "SELECT id, rn FROM (SELECT *, {rn}) WHERE rn < 1",
+    "SELECT id, rn FROM (SELECT *, {rn}) WHERE rn = 1 AND rn = 2",
+    "SELECT x, n + 1 FROM (SELECT id AS x, rn AS n FROM (SELECT *, {rn}) WHERE v > 2) WHERE n <= 2 AND x > 0",
+    "SELECT r.id, u.n FROM {u} AS u JOIN (SELECT *, {rn}) AS r ON u.k = r.k WHERE r.rn = 1",
+    "SELECT r.id, r.rn, u.n FROM (SELECT *, {rn}) AS r JOIN {u} AS u ON u.k = r.k WHERE r.rn <= 2 AND u.n > 'a'",
+    "SELECT r.id, u.n FROM {u} AS u LEFT JOIN (SELECT *, {rn}) AS r ON u.k = r.k WHERE rn BETWEEN 1 AND 2",
+    "SELECT r.id, u.n FROM {u} AS u LEFT JOIN (SELECT *, {rn}) AS r ON u.k = r.k AND r.rn = 1",
+    "SELECT r.id, u.n FROM (SELECT *, {rn}) AS r FULL JOIN {u} AS u ON u.k = r.k WHERE r.rn = 1",
+    "SELECT r.id, u.n FROM (SELECT *, {rn}) AS r RIGHT JOIN {u} AS u ON u.k = r.k AND rn IN (2)",
+    "SELECT a.id, b.id FROM (SELECT *, {rn}) AS a, (SELECT *, {rn}) AS b WHERE a.k = b.k AND a.rn = 1 AND b.rn = 2",
+    "SELECT u.n FROM {u} AS u WHERE u.k IN (SELECT k FROM (SELECT *, {rn}) WHERE rn = 1 AND v > 3)",
     "SELECT id, uid FROM (SELECT t.id, u.uid, t.k, ROW_NUMBER() OVER (PARTITION BY t.k ORDER BY t.v DESC, t.id, u.uid) AS rn FROM {t} AS t JOIN {u} AS u ON t.k = u.k) WHERE rn <= 2",
     "SELECT t.id, u.uid FROM {t} AS t LEFT JOIN {u} AS u ON t.k IS NOT DISTINCT FROM u.k AND t.s = u.n",
     "SELECT id FROM {t} AS t WHERE NOT EXISTS (SELECT 1 FROM {u} AS u WHERE u.k = t.k AND u.uid > t.v)",
@@ -158,6 +176,7 @@ def _sql(value: Any) -> str:
 
 
 def check(query: str, t: Table, u: Table, sizes: tuple[int, int], *, restarts: bool) -> None:
+    query = query.replace("{rn}", RANKED)
     with TemporaryDirectory(prefix="stream-") as directory:
         session = session_at(Path(directory) / "home")
         declare(session, "t", t, sizes[0])

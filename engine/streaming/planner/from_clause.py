@@ -31,7 +31,9 @@ def plan_from(node: exp.Expr, building: Building, ctes: Ctes, where: list[exp.Ex
     stage = plan_joins(stage, joins, building, ctes, where)
     for lateral in node.args.get("laterals") or []:
         from bergsql.engine.streaming.planner.laterals import lateral_view
+        from bergsql.engine.streaming.planner.ranks import ranked_side
 
+        ranked_side(stage, where, building)
         stage = lateral_view(settled(stage, building), lateral, building)
     return stage
 
@@ -164,10 +166,10 @@ def view_stream(view: ViewRelation, building: Building) -> Stream:
     inner.planner.check_hints()
     chosen = chosen_columns(view, [OutputColumn(c.name, c.type, c.nullable) for c in stream.columns])
     if chosen != list(range(len(stream.columns))):
-        from bergsql.engine.streaming.planner.ranks import settle
+        from bergsql.engine.streaming.planner.ranks import projected
 
-        stream = settle(stream, building)
-        stream = building.calc(stream, [(f"i.c{n}", stream.columns[n]) for n in chosen])
+        items = [(f"i.c{n}", stream.columns[n]) for n in chosen]
+        stream = building.calc(stream, items) if stream.numbering is None else projected(stream, items)
     return building.named(stream, view.names)
 
 

@@ -23,6 +23,7 @@ from bergsql.engine.streaming.planner.calls import Calls
 from bergsql.engine.streaming.planner.conditions import conjuncts_of
 from bergsql.engine.streaming.planner.drawn import is_drawn
 from bergsql.engine.streaming.planner.from_clause import plan_relation, settled
+from bergsql.engine.streaming.planner.ranks import ranked_side
 from bergsql.engine.streaming.planner.sql_columns import reads, rewritten
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def plan_joins(stage: Stage, joins: list[exp.Expr], building: Building, ctes: Ct
     if not joins:
         return stage
     ordered = joins if building.planner.spark else commas_last(joins)
+    all_of_where = list(where)
+    ranked_side(stage, [*where, *_on(ordered[0], "INNER", "CROSS", "RIGHT", "SEMI")], building)
     stage = settled(stage, building)
     padded = any(str(j.args.get("side") or "").upper() in ("RIGHT", "FULL") for j in ordered)
     if where and not padded:
@@ -70,7 +73,7 @@ def plan_joins(stage: Stage, joins: list[exp.Expr], building: Building, ctes: Ct
     for number, join in enumerate(ordered):
         later = ordered[number + 1 :]
         free = not any(str(j.args.get("side") or "").upper() in ("RIGHT", "FULL") for j in later)
-        stage = _join(stage, join, building, ctes, where if free else [])
+        stage = _join(stage, join, building, ctes, where if free else [], all_of_where)
     stage.point()
     return stage
 
@@ -101,7 +104,21 @@ def _tried(part: exp.Expr, stage: Stage, building: Building, ctes: Ctes) -> str 
         return None
 
 
-def _join(stage: Stage, join: exp.Expr, building: Building, ctes: Ctes, where: list[exp.Expr]) -> Stage:
+def _on(join: exp.Expr, *kinds: str) -> list[exp.Expr]:
+    """The conditions of ON, if the join is one of those of which they may be done before."""
+    on = join.args.get("on")
+    return conjuncts_of(on) if on is not None and join_kind(join) in kinds else []
+
+
+def _join(
+    stage: Stage,
+    join: exp.Expr,
+    building: Building,
+    ctes: Ctes,
+    where: list[exp.Expr],
+    all_of_where: list[exp.Expr],
+) -> Stage:
+    """``where``: what this join may do and take out; ``all_of_where``: what its rows must fulfil in the end."""
     refuse_unknown_parts(join)
     if join.args.get("pivots"):
         raise not_supported("PIVOT in a stream", span_of(join.this))
@@ -121,7 +138,10 @@ def _join(stage: Stage, join: exp.Expr, building: Building, ctes: Ctes, where: l
         return versioned_join(stage, join, kind, version, building, ctes)
     right = plan_relation(join.this, building, ctes)
     nested = join.this.args.get("joins") or []
-    right = settled(plan_joins(right, nested, building, ctes, []), building)
+    right = plan_joins(right, nested, building, ctes, [])
+    shown = [] if kind in ("SEMI", "ANTI") else all_of_where
+    ranked_side(right, [*shown, *_on(join, "INNER", "CROSS", "LEFT", "SEMI", "ANTI")], building)
+    right = settled(right, building)
     right.stream = building.cut(right.stream, len(right.columns))
     found, scope_parts = joined_conditions(stage, right, join, kind, building, ctes, where)
     return finish(stage, right, kind, found, scope_parts, building)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
@@ -21,18 +21,23 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.nodes import SortKey
     from bergsql.engine.streaming.planner.build import Building
     from bergsql.engine.streaming.planner.calls import Calls, OverUse
+    from bergsql.engine.streaming.planner.queries import Ctes
 
 _NUMBER = re.compile(r"(?:CAST\()?s\.c0(?: AS [A-Z]+\))?\Z")
 
 
 class Numbering(NamedTuple):
-    """A SELECT with ROW_NUMBER(): its input with keys as columns, and its items over ``i`` and ``s.c0``."""
+    """A SELECT with ROW_NUMBER(): its input with keys as columns, and its items over ``i`` and ``s.c0``.
+
+    ``conditions``, over the same, are what rows fulfil that have their numbers: they leave gaps.
+    """
 
     input: Stream
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     items: tuple[tuple[str, StreamColumn], ...]
     use: OverUse
+    conditions: tuple[str, ...] = ()
 
 
 def numbering_of(
@@ -85,10 +90,14 @@ def projected(stream: Stream, items: Sequence[tuple[str, StreamColumn]]) -> Stre
     numbering = stream.numbering
     if numbering is None:
         return stream
-    inner = numbering.items
-    made = [(rewritten(sql, lambda s, n: inner[n][0] if s == "i" else f"{s}.c{n}"), c) for sql, c in items]
-    above = numbering._replace(items=tuple(made))
+    above = numbering._replace(items=tuple((_within(sql, numbering), c) for sql, c in items))
     return Stream(_Standing(above).node, None, above)
+
+
+def _within(sql: str, numbering: Numbering) -> str:
+    """SQL over the columns of a numbering, as SQL over what it is made of."""
+    inner = numbering.items
+    return rewritten(sql, lambda s, n: inner[n][0] if s == "i" else f"{s}.c{n}")
 
 
 def settle(stream: Stream, building: Building) -> Stream:
@@ -103,21 +112,66 @@ def settle(stream: Stream, building: Building) -> Stream:
     from bergsql.engine.streaming.planner.over import over
 
     below, places = over(numbering.input, [numbering.use], building)
-    return building.calc(below, [(rewritten(sql, _at(places)), c) for sql, c in numbering.items])
+    return _numbered(below, f"i.c{places[0]}", numbering, building)
 
 
-def _at(places: list[int]) -> Callable[[str, int], str]:
-    return lambda s, n: f"i.c{places[n]}" if s == "s" else f"{s}.c{n}"
+def _numbered(stream: Stream, number: str, numbering: Numbering, building: Building) -> Stream:
+    """The items of a numbering over a stream in which the number is there, as SQL."""
+
+    def new(side: str, place: int) -> str:
+        return number if side == "s" else f"{side}.c{place}"
+
+    items = [(rewritten(sql, new), c) for sql, c in numbering.items]
+    return building.calc(stream, items, [rewritten(sql, new) for sql in numbering.conditions])
 
 
 # --- the condition around ---------------------------------------------------------------------------------------------
 
 
-def ranked(stage: Stage, parts: list[exp.Expr], building: Building) -> tuple[Stage, list[exp.Expr]]:
-    """A numbering with the conditions on its number as a Top-N; the other conditions are left."""
+def ranked(stage: Stage, parts: list[exp.Expr], building: Building, ctes: Ctes) -> tuple[Stage, list[exp.Expr]]:
+    """A numbering with the conditions on its number as a Top-N; the other conditions are left.
+
+    Without a last number it stays a numbering, which a condition further out may make a Top-N.
+    """
     numbering = stage.stream.numbering
     if numbering is None:
         return stage, parts
+    limits, rest = _limits(parts, stage, numbering)
+    if limits is not None:
+        stage.stream = _top(numbering, *limits, building)
+        return stage, rest
+    from bergsql.engine.streaming.planner.conditions import bound_conditions
+    from bergsql.engine.streaming.planner.drawn import is_drawn
+    from bergsql.engine.streaming.planner.subqueries import holds_subquery
+
+    if any(holds_subquery(part) for part in parts):
+        stage.stream = settle(stage.stream, building)
+        return stage, parts
+    bound = bound_conditions(parts, stage, building, ctes)
+    if any(is_drawn(sql) for sql in bound):
+        stage.stream = settle(stage.stream, building)
+        return stage, parts
+    conditions = (*numbering.conditions, *(_within(sql, numbering) for sql in bound))
+    made = numbering._replace(conditions=conditions)
+    stage.stream = Stream(_Standing(made).node, None, made)
+    return stage, []
+
+
+def ranked_side(stage: Stage, parts: list[exp.Expr], building: Building) -> None:
+    """A relation of a join as a Top-N, if it is a numbering and ``parts`` have conditions on its number.
+
+    The conditions stay where they are. None is true of NULL: so a row that finds no partner any more, or one that had
+    one that is left out now, does not pass them either.
+    """
+    numbering = stage.stream.numbering
+    if numbering is not None:
+        limits, _ = _limits(parts, stage, numbering)
+        if limits is not None:
+            stage.stream = _top(numbering, *limits, building)
+
+
+def _limits(parts: list[exp.Expr], stage: Stage, numbering: Numbering) -> tuple[tuple[int, int] | None, list[exp.Expr]]:
+    """The first and the last number that conditions let pass, None without a last; and the conditions beside them."""
     numbers = {n for n, (sql, _) in enumerate(numbering.items) if _NUMBER.match(sql)}
     first, last = 1, None
     rest: list[exp.Expr] = []
@@ -126,14 +180,17 @@ def ranked(stage: Stage, parts: list[exp.Expr], building: Building) -> tuple[Sta
         if bounds is None:
             rest.append(part)
             continue
-        first = max(first, bounds[0])
-        if bounds[1] is not None:
-            last = bounds[1] if last is None else min(last, bounds[1])
+        first = max(first, bounds.first)
+        if bounds.last is not None:
+            last = bounds.last if last is None else min(last, bounds.last)
+        if bounds.gaps:
+            rest.append(part)
     if last is None:
-        stage.stream = settle(stage.stream, building)
-        return stage, parts
-    stage.stream = _top(numbering, first, last, building)
-    return stage, rest
+        return None, parts
+    if last < first:  # no number is both
+        last = max(last, 1)
+        first = last + 1
+    return (first, last), rest
 
 
 def _top(numbering: Numbering, first: int, last: int, building: Building) -> Stream:
@@ -161,32 +218,60 @@ def _top(numbering: Numbering, first: int, last: int, building: Building) -> Str
         last=last,
         numbered=True,
     )
-    return building.calc(Stream(made), [(rewritten(s, _at([width])), c) for s, c in numbering.items])
+    # One number is no column that is kept.
+    number = f"CAST({first} AS BIGINT)" if first == last else f"i.c{width}"
+    return _numbered(Stream(made), number, numbering, building)
 
 
-def _bounds(node: exp.Expr, stage: Stage, numbers: set[int]) -> tuple[int, int | None] | None:
-    """The first and the last number that a condition lets pass, if it is one on the number."""
+class _Bounds(NamedTuple):
+    """The first and the last number that a condition lets pass; ``gaps``: not all between them."""
+
+    first: int
+    last: int | None
+    gaps: bool = False
+
+
+_TURNED = {
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.EQ: exp.EQ,
+    exp.NullSafeEQ: exp.NullSafeEQ,
+}
+
+
+def _bounds(node: exp.Expr, stage: Stage, numbers: set[int]) -> _Bounds | None:
+    """What a condition on the number says, None for any other."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Between) and _is_number(node.this, stage, numbers):
         low, high = _literal(node.args["low"]), _literal(node.args["high"])
-        return None if low is None or high is None else (max(low, 1), high)
-    turned = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
+        if low is None or high is None or node.args.get("symmetric"):
+            return None
+        return _Bounds(max(low, 1), high)
+    if isinstance(node, exp.In) and _is_number(node.this, stage, numbers):
+        values = [_literal(each) for each in node.expressions]
+        listed = [value for value in values if value is not None]
+        if not listed or len(listed) < len(values):
+            return None
+        return _Bounds(max(min(listed), 1), max(listed), len(set(listed)) <= max(listed) - min(listed))
     kind = type(node)
-    if kind not in turned:
+    if kind not in _TURNED:
         return None
     left, right = node.this, node.expression
     if _is_number(right, stage, numbers):
-        left, right, kind = right, left, turned[kind]
+        left, right, kind = right, left, _TURNED[kind]
     value = _literal(right)
     if value is None or not _is_number(left, stage, numbers):
         return None
     return {
-        exp.EQ: (max(value, 1), value),
-        exp.LT: (1, value - 1),
-        exp.LTE: (1, value),
-        exp.GT: (value + 1, None),
-        exp.GTE: (max(value, 1), None),
+        exp.EQ: _Bounds(max(value, 1), value),
+        exp.NullSafeEQ: _Bounds(max(value, 1), value),
+        exp.LT: _Bounds(1, value - 1),
+        exp.LTE: _Bounds(1, value),
+        exp.GT: _Bounds(value + 1, None),
+        exp.GTE: _Bounds(max(value, 1), None),
     }[kind]
 
 

@@ -39,14 +39,14 @@ def plan_select(node: exp.Expr, building: Building, ctes: Ctes, *, outermost: bo
     where = node.args.get("where")
     parts = conjuncts_of(where.this) if where is not None else []
     stage = plan_from(node, building, ctes, parts)
+    if stage.stream.numbering is not None:
+        from bergsql.engine.streaming.planner.ranks import ranked
+
+        stage, parts = ranked(stage, parts, building, ctes)
     if any(_is_window_call(n) for n in [*node.expressions, *_listed(node.args.get("group"))]):
         from bergsql.engine.streaming.planner.windows import spark_window
 
         node, stage = spark_window(node, stage, building)
-    if stage.stream.numbering is not None:
-        from bergsql.engine.streaming.planner.ranks import ranked
-
-        stage, parts = ranked(stage, parts, building)
     stage = plan_where(stage, parts, building, ctes)
     from bergsql.engine.streaming.planner.windows import legacy_windows
 
