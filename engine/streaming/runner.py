@@ -23,7 +23,7 @@ from bergsql.engine.streaming.nodes import CollectNode, Node, SinkNode, SourceNo
 from bergsql.engine.streaming.operators.base import Flow, Operator
 from bergsql.engine.streaming.waiting import Alarm
 from bergsql.engine.streaming.watermark import Watermarks, idle_timeout
-from bergsql.engine.streaming.workspace import OperatorPlace, SinkPlace, Workspace
+from bergsql.engine.streaming.workspace import OperatorPlace, SinkPlace, Workspace, memory_limit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +39,9 @@ INTERVAL: Final = "10 s"
 
 _LONGEST_WAIT: Final = 1.0
 """Seconds: for what time alone brings to operators (``Operator.process``)."""
+
+_CHANGED_SHARE: Final = 4
+"""Of ``engine.memory-limit``, a quarter may be taken by state that was changed since a checkpoint: then one is made."""
 
 
 class StopKind(Enum):
@@ -91,6 +94,7 @@ class Runner:
         self._closed = False
         self._metrics = Metrics([node.uid for node in self._nodes])
         self._interval = _interval(setting)
+        self._most_changed = memory_limit(setting) // _CHANGED_SHARE
         self._mini_batch = MiniBatch(setting)
         self._workspace: Workspace | None = None
         self._checkpoints: Checkpoints
@@ -162,8 +166,8 @@ class Runner:
         return self._drained
 
     def due(self) -> bool:
-        """Whether it is time for a checkpoint."""
-        return time.monotonic() >= self._due_at
+        """Whether it is time for a checkpoint, or state that was changed takes too much memory to wait for that."""
+        return time.monotonic() >= self._due_at or self._store.changed_bytes() >= self._most_changed
 
     def checkpoint(self) -> int | None:
         """Make durable and visible what was done: the number of the checkpoint, None where there was nothing new.

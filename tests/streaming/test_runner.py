@@ -246,3 +246,62 @@ def test_an_idle_plan_costs_next_to_nothing(duck: Duck, store: Store, tmp_path: 
     runner.run(lambda: StopKind.CANCEL if time.monotonic() > end else None)
     assert sum(os.times()[:2]) - begun < 0.06  # of two seconds: the clock ticks in hundredths
     runner.close()
+
+
+MINI_BATCH = {
+    "table.exec.mini-batch.enabled": "true",
+    "table.exec.mini-batch.allow-latency": "1 h",
+    "table.exec.mini-batch.size": "3",
+}
+
+
+def test_mini_batches_wait_for_their_latency(duck: Duck, store: Store, tmp_path: Path) -> None:
+    """What is held back is in its source: a checkpoint is of what was taken, and a restart loses nothing."""
+    batches = [inserts([1]), inserts([2]), inserts([3])]
+    sink = FolderSink(tmp_path / "sink")
+    plan = plan_of((source_node(RowsSource(batches, bounded=False)), sink))
+    runner = opened(runner_of(plan, duck, store, MINI_BATCH))
+    assert runner.round()
+    assert not runner.round()
+    assert not runner.round()
+    assert 0 < runner.wait_seconds() <= 1
+    assert runner.checkpoint() == 1
+    assert sink.rows() == [("+I", 1)]
+    runner.close()
+    # A restart begins with a round of its own; a short latency passes.
+    runner = opened(runner_of(plan, duck, store, MINI_BATCH | {"table.exec.mini-batch.allow-latency": "30 ms"}))
+    begun = time.monotonic()
+    assert runner.round()
+    while not runner.round():
+        assert time.monotonic() < begun + 20
+        runner.wait()
+    assert time.monotonic() - begun >= 0.03
+    assert runner.checkpoint() == 2
+    assert sink.rows() == [("+I", 1), ("+I", 2), ("+I", 3)]
+    runner.close()
+
+
+def test_mini_batches_of_their_size_do_not_wait(duck: Duck, store: Store, tmp_path: Path) -> None:
+    sink = FolderSink(tmp_path / "sink")
+    source = RowsSource([inserts([1, 2, 3]), inserts([4, 5, 6, 7]), inserts([8]), inserts([9])], bounded=False)
+    runner = opened(runner_of(plan_of((source_node(source), sink)), duck, store, MINI_BATCH))
+    assert [runner.round() for _ in range(5)] == [True, True, True, False, False]
+    assert runner.checkpoint() == 1
+    assert sink.rows() == [("+I", n) for n in range(1, 9)]
+    runner.close()
+
+
+def test_much_changed_state_is_checkpointed_early(duck: Duck, store: Store, tmp_path: Path) -> None:
+    """It is in memory until then. ``engine.memory-limit`` says how much there may be."""
+    sink = FolderSink(tmp_path / "sink")
+    plan = plan_of((source_node(RowsSource([inserts([1])], bounded=False)), sink))
+    runner = opened(runner_of(plan, duck, store, {"engine.memory-limit": "64 mb"}))
+    scope = store.scope("other")
+    assert not runner.due()
+    scope.put_many([(n.to_bytes(4, "big"), bytes(1_000)) for n in range(8_000)])
+    assert not runner.due()
+    scope.put_many([(n.to_bytes(4, "big"), bytes(1_000)) for n in range(8_000, 40_000)])
+    assert runner.due()
+    assert runner.checkpoint() == 1
+    assert not runner.due()
+    runner.close()

@@ -31,6 +31,8 @@ _META: Final = ".meta"
 """The map of the runtime's own entries. A uid begins with a letter."""
 _LAYOUT_KEY: Final = "layout"
 _LOCK_FILE: Final = "lock"
+_PAGE: Final = 4096
+"""Bytes of a page, for what is about right only."""
 
 
 class Store:
@@ -47,6 +49,7 @@ class Store:
         self._maps: dict[str, Any] = {}
         self._new: set[str] = set()  # maps whose handles came with the open transaction
         self._cursors: dict[str, Any] = {}
+        self._changes: dict[str, int] = {}  # by map, pages that the open transaction changed at most
         self._transaction: Any = None
         self._environment: Any = None
         self.changed = False
@@ -106,6 +109,7 @@ class Store:
         :raises BergError: IO, where the disk is full or fails; then nothing of the transaction is there.
         """
         self._close_cursors()
+        self._changes.clear()
         transaction, self._transaction = self._transaction, None
         if transaction is None:
             return
@@ -123,6 +127,7 @@ class Store:
     def abort(self) -> None:
         """Undo what was written since the last commit."""
         self._close_cursors()
+        self._changes.clear()
         transaction, self._transaction = self._transaction, None
         if transaction is not None:
             transaction.abort()
@@ -159,6 +164,25 @@ class Store:
         """Bytes on disk that are in use: the file may be longer by pages that are free again."""
         stats = [self._begun().stat(self._map(name)) for name in [_META, *self.scopes()]]
         return sum(s["psize"] * (s["branch_pages"] + s["leaf_pages"] + s["overflow_pages"]) for s in stats)
+
+    def changed_bytes(self) -> int:
+        """Bytes of pages that the open transaction has changed, about: they are in memory until a commit.
+
+        Entries are taken to lie evenly among the pages of their map, so that some share a page.
+        """
+        from math import expm1
+
+        total = 0.0
+        for name, changes in self._changes.items():
+            stat = self._begun().stat(self._map(name))
+            pages = max(1, stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"])
+            total -= stat["psize"] * pages * expm1(-changes / pages)
+        return int(total)
+
+    def note_changes(self, name: str, entries: int, size: int = 0) -> None:
+        """So many entries of a map, of so many bytes, are about to be changed."""
+        self.changed = True
+        self._changes[name] = self._changes.get(name, 0) + max(entries, size // _PAGE)
 
     def run(self, call: Callable[[], T]) -> T:
         """What ``call`` gives, with lmdb's errors told to a person."""
@@ -258,7 +282,7 @@ class Scope:
     def put_many(self, items: Sequence[tuple[bytes, bytes]]) -> None:
         if not items:
             return
-        self._store.changed = True
+        self._store.note_changes(self._name, len(items), sum(len(value) for _, value in items))
         cursor = self._store.cursor(self._name)
         # Of two values for a key, the later one stays: equal keys do not change places.
         ordered = [items[i] for i in near_order([key for key, _ in items])]
@@ -267,7 +291,7 @@ class Scope:
     def delete_many(self, keys: Sequence[bytes]) -> None:
         if not keys:
             return
-        self._store.changed = True
+        self._store.note_changes(self._name, len(keys))
         cursor = self._store.cursor(self._name)
 
         def delete() -> None:
