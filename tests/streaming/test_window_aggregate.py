@@ -88,6 +88,36 @@ def test_a_window_comes_out_once(tmp_path: Path) -> None:
         assert driver.end().changes == [("+I", "b", 2, 10, 1, 5, at(10), at(20), at(19.999))]
 
 
+@pytest.mark.parametrize("kind", [assigned, session])
+@pytest.mark.parametrize("settings_", [{}, LATENESS], ids=["dropped", "allowed"])
+def test_a_window_that_came_out_comes_no_second_time(kind: Any, settings_: Mapping[str, str], tmp_path: Path) -> None:
+    """Behind a restart, in whatever batches what follows comes then: its rows are dropped, or change what came out."""
+    passed = (12 if kind is assigned else 8) * SECOND
+    # A session that grows is another window: the one that came out goes.
+    changed = [("-U", "a"), ("+U", "a")] if kind is assigned else [("-D", "a"), ("+I", "a")]
+    changed = changed if settings_ else []
+    mode = ChangelogMode.RETRACT if settings_ else ChangelogMode.INSERT_ONLY
+
+    def rows(*given: Change) -> list[Change]:
+        return in_windows(list(given)) if kind is assigned else list(given)
+
+    with Driver(kind(mode=mode), tmp_path, settings_) as driver:
+        came = [change[:2] for change in driver.round(rows(row("a", 1, 1)), watermark=passed).changes]
+        assert came == [("+I", "a")]
+        driver.checkpoint()
+        for batches in ([row("a", 2, 2), row("b", 5, 18)], [row("b", 5, 18), row("a", 2, 2)]):
+            # Not checkpointed, so that it comes again: in several batches, and in one.
+            driver.restart()
+            again = [driver.round(rows(each), watermark=passed) for each in batches]
+            kinds = [change[:2] for each in again for change in each.changes]
+            assert kinds == changed
+            driver.restart()
+            again = [driver.round(rows(*batches), watermark=passed)]
+            kinds = [change[:2] for each in again for change in each.changes]
+            assert kinds == changed
+        assert [change[:2] for change in driver.end().changes if change[0] == "+I"] == [("+I", "b")]
+
+
 def test_late_rows_change_a_result_that_came_out(tmp_path: Path) -> None:
     with Driver(assigned(mode=ChangelogMode.RETRACT), tmp_path, LATENESS) as driver:
         bounds = (at(0), at(10), at(9.999))
