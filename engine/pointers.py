@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import Catalog, TableIdent
-from bergsql.catalog.errors import BergError, ErrorCode, Span
+from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.registry import HADOOP_OPTIONS, build_catalog
 from bergsql.engine.definitions import Pointer
 from bergsql.engine.names import TableName
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bergsql.engine.sql import statements as st
 
 _OWN = ("connector", "catalog-name", "catalog-database", "catalog-table")
+_PLAIN_PROPERTIES = ("format-version", "comment")
+"""Properties of tables without a point in their names."""
 _CATALOG_KEYS = ("catalog-type", "catalog-impl", "warehouse", "uri")
 
 
@@ -28,6 +30,7 @@ def connector_pointer(session: Session, statement: st.CreateTable, name: TableNa
 
     :raises BergError: OPTION, at the option.
     """
+    _check_known(statement)
     values = {o.key: o.value for o in statement.properties}
     spans = {o.key: o.span for o in statement.properties}
     catalog = _catalog(session, values, spans)
@@ -54,6 +57,24 @@ def _catalog(session: Session, values: Mapping[str, str], spans: Mapping[str, Sp
         return build_catalog(name, {"type": "iceberg", **given})
     except BergError as error:
         raise error.at(spans.get("catalog-type") or spans["catalog-name"]) from None
+
+
+def _check_known(statement: st.CreateTable) -> None:
+    """Refuse an option that is of nothing: properties of tables have a point in their names, but for a few."""
+    from bergsql.engine.plan.read_options import READ_OPTIONS
+
+    for option in statement.properties:
+        key = option.key
+        if "." in key or key in _OWN or key in _PLAIN_PROPERTIES or key in READ_OPTIONS or _is_catalogs(key):
+            continue
+        known = [*_OWN, *_CATALOG_KEYS, *(s.key for s in HADOOP_OPTIONS), *READ_OPTIONS, *_PLAIN_PROPERTIES]
+        raise BergError(
+            ErrorCode.OPTION,
+            f"A table of connector 'iceberg' has no option '{key}'.",
+            span=option.span,
+            hint=did_you_mean(key, known)
+            or f"Its own are {', '.join(_OWN[1:])}; those of its catalog and of reads go, too.",
+        )
 
 
 def _is_catalogs(key: str) -> bool:

@@ -11,6 +11,7 @@ from bergsql.catalog.options import check_value, resolve_env
 from bergsql.engine.connector_names import unread
 from bergsql.engine.connectors.base import Connector, ConnectorTable, LocalSink, LocalSource, TableColumn
 from bergsql.engine.sql.type_names import flink_name
+from bergsql.engine.sql.types import STAMPS
 
 if TYPE_CHECKING:
     from bergsql.catalog.options import OptionSpec
@@ -46,10 +47,28 @@ def check_options(definition: CreateTable) -> None:
 
     :raises BergError: at the option, or the column.
     """
+    check_watermark(definition)
     connector = connector_named(_name_of(definition.properties))
     if connector is None:
         return
     _checked(connector, definition, definition.name.parts, (), resolve=False)
+
+
+def check_watermark(definition: CreateTable) -> None:
+    """Refuse a WATERMARK for a column that is no time. What a computed column is, is told when the table is read.
+
+    :raises BergError: TYPE, at the WATERMARK.
+    """
+    mark = definition.watermark
+    column = next((c for c in definition.columns if mark is not None and c.name == mark.column), None)
+    if mark is None or column is None or column.computed is not None or column.type.kind in STAMPS:
+        return
+    raise BergError(
+        ErrorCode.TYPE,
+        f"A WATERMARK is for a TIMESTAMP or TIMESTAMP_LTZ, and '{column.name}' is {flink_name(column.type)}.",
+        span=mark.span,
+        hint="A computed column makes a time of it, such as ts AS TO_TIMESTAMP(text).",
+    )
 
 
 def check_changed(definition: CreateTable, options: Sequence[Option]) -> None:

@@ -265,7 +265,11 @@ def _set_watermark(table: st.CreateTable, action: st.SetWatermark) -> st.CreateT
     for name in (mark.column, *sorted(_named(mark.expression))):
         if name.split(".")[0] not in names:
             _index(table.columns, name, mark.span)
-    return replace(table, watermark=mark)
+    from bergsql.engine.connectors.registry import check_watermark
+
+    changed = replace(table, watermark=mark)
+    check_watermark(changed)
+    return changed
 
 
 def _drop_watermark(table: st.CreateTable, action: st.DropWatermark) -> st.CreateTable:
