@@ -234,3 +234,26 @@ def test_zeros_of_both_signs_are_one_group(session: Session) -> None:
     session.execute("SET 'execution.runtime-mode' = 'streaming'")
     rows = list(session.execute("SELECT k, COUNT(*) FROM z GROUP BY k").rows())
     assert [f"{op} {k} {n}" for op, k, n in rows] == ["+I 0.0 1", "-U 0.0 1", "+U 0.0 2", "-U 0.0 2", "+U 0.0 3"]
+
+
+TIMES = """WITH ('connector'='values', 'batch-size'='1', 'data'='{"id": 1, "ts": "2024-01-01 00:00:01"}
+{"id": 2, "ts": "2024-01-01 00:00:21"}')"""
+
+
+def test_windows_of_time_are_named_ordered_and_hinted(session: Session) -> None:
+    session.execute(f"CREATE TABLE w (id INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) {TIMES}")
+    session.execute("SET 'execution.runtime-mode' = 'streaming'")
+    ten = "INTERVAL '10' SECOND"
+    older = session.execute(f"SELECT COUNT(*), TUMBLE_START(ts, {ten}) FROM w GROUP BY TUMBLE(ts, {ten})")
+    assert [c.name for c in older.columns] == ["op", "EXPR$0", "EXPR$1"]
+    assert len(list(older.rows())) == 2
+    for time in ("PROCTIME()", "pt"):
+        sums = f"SELECT SUM(id) OVER (ORDER BY {time}) FROM (SELECT *, PROCTIME() AS pt FROM w)"
+        assert list(session.execute(sums).rows()) == [("+I", 1), ("+I", 3)]
+    hinted = (
+        "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE w /*+ OPTIONS('{}'='2') */, "
+        f"DESCRIPTOR(ts), {ten})) GROUP BY window_start, window_end"
+    )
+    assert list(session.execute(hinted.format("batch-size")).rows()) == [("+I", 1), ("+I", 1)]
+    with pytest.raises(BergError, match="A table of connector 'values' has no option 'batch-siz'"):
+        session.execute(hinted.format("batch-siz"))

@@ -406,6 +406,11 @@ def _place_hints(tree: exp.Expr, hints: list[TableHint]) -> tuple[TableHint, ...
         behind = span_of(alias) if alias is not None else None
         if behind is not None:
             ends[behind.end] = name.end
+    for call in tree.find_all(exp.Anonymous):
+        if str(call.this).upper() == "TABLE" and call.expressions and isinstance(call.expressions[0], exp.Column):
+            behind = span_of(call.expressions[0])  # TABLE t, the argument of a window
+            if behind is not None:
+                ends[behind.end] = behind.end
     placed = []
     for hint in hints:
         if hint.after not in ends:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, not_supported
+from bergsql.engine.sql.functions.stream_times import PROCTIME_SQL
 from bergsql.engine.sql.parser.query import span_of
+from bergsql.engine.sql.types import DataType, Kind
 from bergsql.engine.streaming.changelog import StreamColumn
 from bergsql.engine.streaming.nodes import OverCall, OverNode
 from bergsql.engine.streaming.planner.attributes import only_inserts
@@ -50,6 +52,10 @@ def _one_window(stream: Stream, uses: list[OverUse], building: Building) -> tupl
             span=first.call.span,
             hint="ROW_NUMBER() in a subquery with WHERE number <= n around it is a Top-N, which takes changes.",
         )
+    if len(window.order) == 1 and key_parts(window.order[0])[0] == PROCTIME_SQL:
+        column = StreamColumn("", DataType(Kind.TIMESTAMP_LTZ, 3), False)
+        stream, (at,) = building.with_columns(stream, [(PROCTIME_SQL, column)])
+        window = window._replace(order=(window.order[0].replace(PROCTIME_SQL, f"i.c{at}", 1),))
     time = _time(window.order, stream, place)
     types = types_of(window.partition, stream.columns, building.relations) if window.partition else []
     wanted = [(sql, StreamColumn("", t)) for sql, t in zip(window.partition, types, strict=True)]

@@ -278,9 +278,16 @@ def _rewrite(node: exp.Expr, name: str, window: exp.Expr) -> None:
             column = _column(_PARTS[suffix])
             column.this.meta.update(call.meta)
             if call is part:
-                node.set("expressions", [column if e is part else e for e in node.expressions])
+                node.set(
+                    "expressions", [_unnamed(column, n) if e is part else e for n, e in enumerate(node.expressions)]
+                )
             else:
                 call.replace(column)
+
+
+def _unnamed(column: exp.Expr, place: int) -> exp.Expr:
+    """An item that was a call: it has the name that Flink gives such items."""
+    return exp.Alias(this=column, alias=exp.to_identifier(f"EXPR${place}", quoted=True))
 
 
 def _column(part: int) -> exp.Expr:
