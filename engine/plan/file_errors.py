@@ -34,7 +34,7 @@ _OF_CSV = re.compile(
 )
 _CSV_FILE = re.compile(r"\n\s*file = ([^\n]+)")
 _OF_JSON = re.compile(
-    r"(?:JSON transform error|Malformed JSON) in file \"(.*?)\", (?:at byte \d+ )?in line (\d+): ([^\n]*)"
+    r"(JSON transform error|Malformed JSON) in file \"(.*?)\", (?:at byte \d+ )?in line (\d+): ([^\n]*)"
 )
 _ALONE = "A format that ignores parse errors leaves out what cannot be read: '{}.ignore-parse-errors'='true'."
 _NUMBERS = {os.strerror(number): number for number in range(1, 134)}
@@ -74,7 +74,8 @@ def file_error(text: str) -> BergError | None:
 def _broken_lines(text: str) -> BergError | None:
     """The error for a file of CSV or JSON with a line that is no row."""
     if json := _OF_JSON.search(text):
-        path, line, reason = json.groups()
+        what, path, found, reason = json.groups()
+        line = int(found) - (what == "Malformed JSON")  # which is told when the line has been read to its end
         message = f"Line {line} of {path} cannot be read: {reason.strip().rstrip('.')}."
         return BergError(ErrorCode.CORRUPT, message, hint=_ALONE.format("json"))
     if lacking := re.search(r'Object (.*) does not have key "(.*?)"', text):

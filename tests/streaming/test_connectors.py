@@ -6,12 +6,14 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from bergsql.catalog.errors import BergError
 from bergsql.engine.duck import Duck
+from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.streaming.changelog import ChangelogMode
 from bergsql.engine.streaming.runner import Runner
 from bergsql.engine.streaming.sinks.base import Sink
@@ -194,6 +196,27 @@ def test_a_broken_file_ends_the_job_and_says_where(duck: Duck, tmp_path: Path) -
         runner.round()
     runner.close()
     store.close()
+
+
+@pytest.mark.parametrize("options", ["'csv.ignore-parse-errors'='true'", "'csv.allow-comments'='true'", ""])
+def test_a_byte_order_mark_is_no_part_of_a_value(tmp_path: Path, options: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_bytes(b"\xef\xbb\xbf9,bom\n10,plain\n")
+    with closing(Session(SessionConfig(tmp_path / "home"))) as session:
+        given = ", ".join(filter(None, [f"'connector'='filesystem', 'path'='{tmp_path}/in', 'format'='csv'", options]))
+        session.execute(f"CREATE TABLE t (id INT, s STRING) WITH ({given})")
+        assert list(session.execute("SELECT * FROM t ORDER BY id").rows()) == [(9, "bom"), (10, "plain")]
+
+
+@pytest.mark.parametrize("lines", ['{"id":1}\nnot json\n{"id":2}\n', '{"id":1}\n{"id":"x"}\n'])
+def test_the_line_that_is_no_json_is_named(tmp_path: Path, lines: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text(lines)
+    with closing(Session(SessionConfig(tmp_path / "home"))) as session:
+        given = f"'connector'='filesystem', 'path'='{tmp_path}/in', 'format'='json'"
+        session.execute(f"CREATE TABLE t (id INT) WITH ({given})")
+        with pytest.raises(BergError, match=r"Line 2 of .*/in/a\.json cannot be read"):
+            list(session.execute("SELECT * FROM t").rows())
 
 
 def test_partitions_and_places_of_files_are_columns(duck: Duck, tmp_path: Path) -> None:

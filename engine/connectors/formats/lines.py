@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _PIECE = 8 << 20
 """Bytes of a file that are looked at at once."""
+_MARK = b"\xef\xbb\xbf"
+"""The byte order mark with which a file may begin: it is no part of its first line."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,15 @@ def _lines(path: str) -> Iterator[pa.Array]:
     """The lines of a file, some at a time."""
     with storage_for(path).open_input(path) as file:
         rest = b""
-        while piece := file.read(_PIECE):
+        piece = file.read(_PIECE).removeprefix(_MARK)
+        while piece:
             end = piece.rfind(b"\n")
             if end < 0:
                 rest += piece
-                continue
-            yield _split(rest + piece[: end + 1])
-            rest = piece[end + 1 :]
+            else:
+                yield _split(rest + piece[: end + 1])
+                rest = piece[end + 1 :]
+            piece = file.read(_PIECE)
         if rest:
             yield _split(rest + b"\n")
 
