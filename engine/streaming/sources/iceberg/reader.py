@@ -252,8 +252,9 @@ class IcebergReader(Reader):
         if column is not None:
             least = [column.least(self._reading, self._table, task) for task in chosen]
             known = [at - 1 for at in least if at is not None]
-            if known and (offset.watermark is None or min(known) > offset.watermark):
-                offset = replace(offset, watermark=min(known))
+            # As if the files came one by one, by their least times: the last one's is behind all of them.
+            if known and (offset.watermark is None or max(known) > offset.watermark):
+                offset = replace(offset, watermark=max(known))
         self._offset = offset
         return Batch(f"({sql})")
 
