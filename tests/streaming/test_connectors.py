@@ -219,6 +219,17 @@ def test_the_line_that_is_no_json_is_named(tmp_path: Path, lines: str) -> None:
             list(session.execute("SELECT * FROM t").rows())
 
 
+def test_what_is_no_object_is_no_row(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    rows = ['{"id":1,"r":5,"l":[1]}', '{"id":2,"r":"s","l":{"a":1}}', '{"id":3,"r":{"a":4},"l":[]}', '{"id":4}', "{"]
+    (tmp_path / "in" / "a.json").write_text("\n".join(rows))
+    with closing(Session(SessionConfig(tmp_path / "home"))) as session:
+        given = f"'connector'='filesystem', 'path'='{tmp_path}/in', 'format'='json', 'json.ignore-parse-errors'='true'"
+        session.execute(f"CREATE TABLE t (id INT, r ROW<a INT>, l ARRAY<INT>) WITH ({given})")
+        found = session.execute("SELECT id, r IS NULL, l IS NULL FROM t ORDER BY id").rows()
+        assert list(found) == [(1, True, False), (2, True, True), (3, False, False), (4, True, True)]
+
+
 def test_partitions_and_places_of_files_are_columns(duck: Duck, tmp_path: Path) -> None:
     inbox, outbox = tmp_path / "in", tmp_path / "out"
     for day in ("1", "2", "__DEFAULT_PARTITION__"):

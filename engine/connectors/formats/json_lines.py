@@ -12,6 +12,7 @@ from bergsql.engine.connectors.formats.lines import TRIMMED, LineStream
 from bergsql.engine.connectors.formats.wire import Wire
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
+from bergsql.engine.sql.types import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from bergsql.engine.connectors.base import TableColumn
 
+_SHAPES = {Kind.ROW: "OBJECT", Kind.MAP: "OBJECT", Kind.ARRAY: "ARRAY", Kind.MULTISET: "ARRAY"}
+"""What nested values are in JSON."""
 _LONGEST = 256 << 20
 """Bytes that an object may have."""
 
@@ -77,10 +80,20 @@ class JsonLines(Format):
         else:
             sound = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
             read, broken = f"from_json(CASE WHEN {sound} THEN line END, {structure})", f"NOT {sound}"
-        rows = f"(SELECT {read} AS r, file, {broken} AS broken FROM {lines} WHERE {where})"
-        items = [self._item(f"r.{identifier(c.name)}", i) for i, c in enumerate(self.columns)]
+        doc = f"CASE WHEN NOT {broken} THEN line END" if self._lenient else "line"
+        rows = f"(SELECT {read} AS r, {doc} AS doc, file, {broken} AS broken FROM {lines} WHERE {where})"
+        items = [self._item(self._member(c), i) for i, c in enumerate(self.columns)]
         sql = f"(SELECT {', '.join(items)}, file, broken FROM {rows})"
         return Scan(sql, {name: LineStream(tuple(files))}, counts=self._lenient)
+
+    def _member(self, column: TableColumn) -> str:
+        """SQL of a member as it was read. DuckDB makes a row without values of what is no object: that is NULL."""
+        value = f"r.{identifier(column.name)}"
+        wanted = _SHAPES.get(column.type.kind)
+        if not self._lenient or wanted is None:
+            return value
+        path = string_literal(f"/{column.name.replace('~', '~0').replace('/', '~1')}")
+        return f"CASE WHEN json_type(doc, {path}) = '{wanted}' THEN {value} END"
 
     def _whole(self, files: Sequence[str]) -> Scan:
         types = ", ".join(
