@@ -89,8 +89,9 @@ In CSV a value of nothing is NULL, and `""` an empty text (Flink reads both as a
 `csv.ignore-parse-errors` or `csv.allow-comments` each line is read by itself: a value cannot hold the end of a line
 then, and a broken line spoils no other. What is left out is counted (`rows_skipped` of DESCRIBE JOB). With
 `csv.ignore-parse-errors` a line with too few values is left out as one with too many is (Flink fills it up with NULLs).
-Bytes are base64 in CSV and JSON. A column that a Parquet, Avro or ORC file does not have is NULL. JSON numbers with a fraction
-are rounded where the column holds whole numbers, which Flink cuts, and true and false are 1 and 0 there, which Flink refuses.
+Bytes are base64 in CSV and JSON. A column that a Parquet, Avro or ORC file does not have is NULL.
+JSON numbers with a fraction are rounded where a column holds whole numbers (Flink cuts the fraction off), and true and
+false are 1 and 0 there (Flink refuses them).
 """,
     "print": """
 A sink that prints each change as Flink does, `+I[1, a]`: a statement's to the standard output, a job's to its
