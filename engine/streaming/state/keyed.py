@@ -251,16 +251,27 @@ class KeyedRows:
         keys = self._keys(starts)
         self._scope.put_many(self._items(keys, first, last, places, runs))
         self._scope.delete_many([keys[i] for i in np.flatnonzero(gone).tolist()])
-        # Searched, not sorted anew: there are very many blocks, and few are new.
-        at = np.searchsorted(self._starts, starts)
-        new = starts[self._starts[np.minimum(at, len(self._starts) - 1)] != starts]
-        if len(new):
-            self._directory.put_many([(key, b"") for key in self._keys(new)])
-            self._starts = np.insert(self._starts, np.searchsorted(self._starts, new), new)
+        self._note_starts(starts, gone)
         written: Places = starts[~gone]
         if len(written):
             self._length = len(runs.data) / len(written) + 1
         return written
+
+    def _note_starts(self, starts: Places, gone: Any) -> None:
+        """Note where blocks begin now. What was ``gone``'s is the block's before it: places may never come again, as
+        those of windows, and would be kept for ever."""
+        import numpy as np
+
+        # Searched, not sorted anew: there are very many blocks, and few are new.
+        at = np.searchsorted(self._starts, starts)
+        known = self._starts[np.minimum(at, len(self._starts) - 1)] == starts
+        new, lost = starts[~known], known & gone & (starts != 0)
+        if lost.any():
+            self._directory.delete_many(self._keys(starts[lost]))
+            self._starts = np.delete(self._starts, at[lost])
+        if len(new):
+            self._directory.put_many([(key, b"") for key in self._keys(new)])
+            self._starts = np.insert(self._starts, np.searchsorted(self._starts, new), new)
 
     def _items(
         self, keys: list[bytes], first: Longs, last: Longs, places: Places, runs: Runs
