@@ -6,6 +6,7 @@ The statement runs on in the main thread, whose Ctrl-C it is; the screen has a t
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -90,6 +91,7 @@ class LiveView(ResultView):
         self._changed = False
         self._stop = stop
         self._running = True
+        self._taken_away = False
         self._interval = 0 if changelog else 3
         self.count = 0
 
@@ -116,10 +118,12 @@ class LiveView(ResultView):
             self._changed = True
 
     def leave(self) -> None:
-        """Take the screen away."""
+        """Take the screen away; if it is not there yet, as soon as it is."""
+        self._taken_away = True
         loop = self.app.loop
         if loop is not None and self.app.is_running:
-            loop.call_soon_threadsafe(self._exit)
+            with suppress(RuntimeError):  # it is gone just now
+                loop.call_soon_threadsafe(self._exit)
 
     # --- of the screen's thread --------------------------------------------------------------------------------------
 
@@ -133,9 +137,10 @@ class LiveView(ResultView):
         self.app.run(handle_sigint=False, pre_run=begin)
 
     async def _refreshing(self) -> None:
-        while True:
+        while not self._taken_away:
             self._refresh()
             await asyncio.sleep(_INTERVALS[self._interval][0])
+        self._exit()
 
     def _refresh(self) -> None:
         with self._lock:
