@@ -320,8 +320,8 @@ class Runner:
         except BaseException as error:
             self._failed = True
             self._undo()
-            if self._interrupted and not isinstance(error, BergError):
-                raise KeyboardInterrupt from error  # DuckDB says it in several ways
+            if self._interrupted and (not isinstance(error, BergError) or isinstance(error.__cause__, duckdb.Error)):
+                raise KeyboardInterrupt from error  # DuckDB says it in several ways, and a sink may have told it
             if isinstance(error, duckdb.Error):
                 from bergsql.engine.plan.duck_errors import from_duckdb_error
 
