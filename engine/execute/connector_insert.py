@@ -16,7 +16,7 @@ from bergsql.catalog.metadata.transforms import Transform, TransformKind
 from bergsql.catalog.metadata.types import NestedField
 from bergsql.engine.connectors.registry import sink_of
 from bergsql.engine.definitions import find
-from bergsql.engine.duck import duckdb, set_variables
+from bergsql.engine.duck import set_variables
 from bergsql.engine.execute.destination import Target
 from bergsql.engine.execute.outcome import NOTHING, counted
 from bergsql.engine.names import table_name
@@ -27,9 +27,9 @@ from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name, to_iceberg
 from bergsql.engine.streaming.changelog import Batch, ChangelogMode
 from bergsql.engine.table.copy_sql import NULL_MARK
-from bergsql.engine.table.writer import null_error
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from bergsql.engine.connectors.base import LocalSink
@@ -97,9 +97,6 @@ def write_to_sink(session: Session, sink: LocalSink, assigned: Assigned) -> str:
             committable = writer.prepare(1)
             if committable is not None:
                 writer.commit(1, committable)
-        except duckdb.Error as error:
-            writer.discard()
-            raise null_error(error) or error from None
         except BaseException:
             writer.discard()
             raise

@@ -114,6 +114,13 @@ def from_duckdb_error(
     if FAILURE_MARK in text:
         message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
         return BergError(ErrorCode.EXECUTION, message, span=_place(message, plan))
+    from bergsql.engine.table.copy_sql import NULL_MARK
+
+    if f"Error: {NULL_MARK}" in text:
+        from bergsql.engine.table.writer import null_error
+
+        if (missing := null_error(error)) is not None:
+            return missing
     failed = file_error(text)
     if failed is not None:
         return failed

@@ -118,7 +118,7 @@ def write_into(
         raise null_error(error) or error from None
 
 
-def null_error(error: duckdb.Error) -> BergError | None:
+def null_error(error: Exception) -> BergError | None:
     """The error of ours that a failed NOT NULL check stands for."""
     _, mark, name = str(error).partition(NULL_MARK)
     if not mark:

@@ -212,3 +212,11 @@ def test_nesting_without_end_is_refused() -> None:
     assert "nested too deeply" in raised.value.message
     assert raised.value.span is not None
     assert raised.value.hint is not None
+
+
+def test_null_in_a_column_that_is_not_null() -> None:
+    """Of a stream's sink as of a table."""
+    error = from_duckdb_error(duckdb.InvalidInputException("Invalid Input Error: \u2205n"))
+    assert error.message == "Column 'n' is NOT NULL, and a row has NULL in it."
+    text = from_duckdb_error(duckdb.ConversionException("Conversion Error: Could not convert string '\u2205' to INT32"))
+    assert text.message == "'\u2205' cannot be cast to INT."
