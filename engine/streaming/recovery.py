@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.streaming.checkpoint import Checkpoint
+from bergsql.engine.streaming.kept_names import origins
 from bergsql.engine.streaming.nodes import CollectNode, Node, SinkNode, SourceNode
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ def check_job(store: Store, job_id: str) -> None:
         raise BergError(ErrorCode.INVALID, f"The state in '{store.path}' is of the job {owner}, not of {job_id}.")
 
 
+def kept_nodes(store: Store) -> Mapping[str, Any]:
+    """The nodes of the plan that made what is kept, by uid; none of a new store."""
+    kept: Any = store.get_meta(_NODES)
+    return kept or {}
+
+
 def check_plan(
     store: Store,
     nodes: Sequence[Node],
@@ -56,8 +63,9 @@ def check_plan(
     """
     from bergsql.catalog.options import parse_bool
 
-    now: dict[str, Json] = {node.uid: _description(node, operators, signature) for node in nodes}
-    kept: Any = store.get_meta(_NODES) or {}
+    made = origins(nodes)
+    now: dict[str, Json] = {node.uid: _description(node, operators, signature, made[node.uid]) for node in nodes}
+    kept = kept_nodes(store)
     if kept != now:
         checkpoint = Checkpoint.last(store)
         scopes = [name for name in store.scopes() if store.entries(name)]
@@ -118,7 +126,7 @@ def _differences(before: Any, after: Any, name: str = "meaning") -> Iterator[str
         yield f"its '{name}' was {before!r} and is {after!r} now" if known else f"its '{name}' is another one now"
 
 
-def _description(node: Node, operators: Mapping[str, Operator], signature: Callable[[Node], Json]) -> Json:
+def _description(node: Node, operators: Mapping[str, Operator], signature: Callable[[Node], Json], origin: str) -> Json:
     """What is kept of a node, as JSON has it."""
     import json
 
@@ -127,6 +135,7 @@ def _description(node: Node, operators: Mapping[str, Operator], signature: Calla
         "name": _name(node),
         "version": 1 if operator is None else operator.version,
         "signature": signature(node),
+        "origin": origin,
     }
     plain: Json = json.loads(json.dumps(made))  # tuples are lists there
     return plain

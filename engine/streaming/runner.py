@@ -73,16 +73,14 @@ class Runner:
         :param setting: the value of a setting, None for its default.
         :param collect: takes the changes of a CollectNode: columns c0, c1, … and ``op``.
         """
-        self._plan = plan
+        self._carry_out(plan)
         self._store = store
         self._setting = setting
         self._collect = collect
-        self._nodes = plan.nodes()
         self._job_id = job_id
         self._duck = duck
         self._time_zone = time_zone
         self._note = note
-        self._shared = _shared(self._nodes)
         self._readers: dict[str, Reader] = {}
         self._operators: dict[str, Operator] = {}
         self._writers: dict[str, Writer] = {}
@@ -92,7 +90,6 @@ class Runner:
         self._drained = False
         self._failed = False
         self._closed = False
-        self._metrics = Metrics([node.uid for node in self._nodes])
         self._interval = _interval(setting)
         self._most_changed = memory_limit(setting) // _CHANGED_SHARE
         self._mini_batch = MiniBatch(setting)
@@ -101,26 +98,36 @@ class Runner:
         self._watermarks: Watermarks
         self._due_at = 0.0
 
+    def _carry_out(self, plan: StreamPlan) -> None:
+        self._plan = plan
+        self._nodes = plan.nodes()
+        self._shared = _shared(self._nodes)
+        self._metrics = Metrics([node.uid for node in self._nodes])
+
     def open(self) -> None:
         """Open sources, operators and sinks where the store's last checkpoint left them; roll that forward first.
 
         :raises BergError: where the plan does not fit the store, or something cannot be opened. Then :meth:`close`.
         """
+        from bergsql.engine.streaming.kept_names import as_kept
         from bergsql.engine.streaming.operators import make_operator
-        from bergsql.engine.streaming.recovery import check_job, check_plan
+        from bergsql.engine.streaming.recovery import check_job, check_plan, kept_nodes
         from bergsql.engine.streaming.signature import signature_of
 
         with self._guarded():
             self._workspace = workspace = Workspace(
                 self._duck, job_id=self._job_id, setting=self._setting, time_zone=self._time_zone, note=self._note
             )
+            kept = kept_nodes(self._store)
+            self._carry_out(as_kept(self._plan, kept))
             self._operators = {n.uid: make_operator(n) for n in self._nodes if _computes(n)}
             check_job(self._store, self._job_id)
             check_plan(self._store, self._nodes, self._operators, signature_of, self._setting)
             last = Checkpoint.last(self._store)
             for end in self._plan.ends:
                 if isinstance(end, SinkNode):
-                    self._writers[end.uid] = end.sink.writer(SinkPlace(workspace, end.uid), last.number)
+                    restored = last.number if not kept or end.uid in kept else 0
+                    self._writers[end.uid] = end.sink.writer(SinkPlace(workspace, end.uid), restored)
             if not last.is_committed(self._store):
                 commit(self._writers, last)
             for node in self._nodes:
