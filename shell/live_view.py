@@ -176,7 +176,8 @@ class LiveView(ResultView):
         super()._left_by(event)
 
     def _exit(self) -> None:
-        if self.app.is_running:
+        future = self.app.future
+        if future is not None and not future.done():  # the person may have left at the same moment
             self.app.exit()
 
 

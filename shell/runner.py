@@ -197,6 +197,8 @@ class Runner:
         if result.changelog:
             from bergsql.shell.live_view import show_live
 
+            if self._bar is not None:
+                self._bar.stop()  # it would be drawn over the screen, which is there before the first row
             show_live(result, view, changelog=changelog, most=most, stop=self.session.interrupt)
             self.screen.info("Result retrieval cancelled.")
             return
