@@ -156,7 +156,8 @@ class _Writer(Writer):
         if not moves:
             return None
         files = [f"{self._root}/{source}" for source, _ in moves]
-        make_durable(self._storage, files, {self._root, *directories_of(files, self._root)})
+        above = self._root.rpartition("/")[0]  # the job may have made the table's directory itself
+        make_durable(self._storage, files, {above, self._root, *directories_of(files, self._root)})
         replaced = self._replaced([target for _, target in moves])
         return {"moves": [list(move) for move in moves], "replaced": list(replaced)}
 

@@ -57,6 +57,10 @@ def insert(session: Session, statement: st.Insert) -> Result:
     job = started(session, [statement])
     if job is not None:
         return job
+    if session.setting("execution.state-recovery.path"):
+        session.notes.append(
+            "This INSERT is a batch, which goes on from no savepoint: it writes all rows of its query."
+        )
     first = prepare(session, statement)
     pending = [first]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
@@ -136,7 +137,7 @@ def rows_left(changes: list[list[Change]]) -> list[tuple[Any, ...]]:
 def like(value: Any, name: str) -> Any:
     """A result so that it can be compared: sums of doubles nearly, lists in order."""
     if isinstance(value, float):
-        return round(value, 4) + 0.0
+        return round(value * math.pi, 3) + 0.0  # by a factor that leaves no decimal half-way between two others
     if name in IN_ANY_ORDER and value is not None:
         return tuple(sorted(value, key=lambda x: (x is not None, x or 0)))
     if name.startswith("listagg") and value is not None:

@@ -257,3 +257,10 @@ def test_windows_of_time_are_named_ordered_and_hinted(session: Session) -> None:
     assert list(session.execute(hinted.format("batch-size")).rows()) == [("+I", 1), ("+I", 1)]
     with pytest.raises(BergError, match="A table of connector 'values' has no option 'batch-siz'"):
         session.execute(hinted.format("batch-siz"))
+
+
+def test_a_batch_says_that_it_goes_on_from_no_savepoint(berg: Berg) -> None:
+    setting = ("--conf", "execution.state-recovery.path=/nowhere")
+    done = berg.run(*setting, "-e", "CREATE TABLE t (id INT)", "-e", "INSERT INTO t VALUES (1)")
+    assert done.code == 0
+    assert "goes on from no savepoint" in done.err
