@@ -62,7 +62,11 @@ def main(arguments: list[str]) -> int:
     except Timeout:
         return CLAIMED
     with lock, Stops(directory) as stops:
-        return JobProcess(job, stops).run()
+        try:
+            return JobProcess(job, stops).run()
+        except BergError as error:  # what it is doing cannot be written, so nothing was begun
+            sys.stderr.write(f"{error.message}\n")
+            return 1
 
 
 class JobProcess:
