@@ -95,7 +95,7 @@ def test_a_second_client_of_the_job(site: Site) -> None:
     site.jobs.command("stop", site.id)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_killed_at_random_moments(faulty: Faults, tmp_path: Path, name: str, kills: int) -> None:
     at = Site(tmp_path, faulty, PIPELINES[name])
