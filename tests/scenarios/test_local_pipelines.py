@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -38,6 +38,13 @@ LOCAL = {
     "'monitor-interval' = '100 ms'",
 }
 Found = TypeVar("Found")
+
+
+def first(chosen: int) -> list[Any]:
+    """All ways to run a scenario, of which only one does not take long: each scenario has another one."""
+    return [way if n == chosen else pytest.param(way, marks=pytest.mark.long) for n, way in enumerate(WAYS)]
+
+
 METADATA_FILES = 6
 """How many are left with 'write.metadata.previous-versions-max'='5'."""
 
@@ -176,7 +183,7 @@ def follows(place: Place) -> None:
     until(lambda: place.metadata_files("stock_db/stock_basic_sink"), lambda n: n <= METADATA_FILES)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", first(0))
 def test_changes_of_a_table_arrive(place_of: Callable[[str], Place], way: str) -> None:
     place = place_of("3")
     stock(place)
@@ -234,7 +241,7 @@ def as_many(told: list[str], lines: list[str]) -> bool:
     return len(lines) >= len(told)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", first(1))
 def test_only_keys_that_changed_come_out_of_a_count(place_of: Callable[[str], Place], way: str) -> None:
     place = place_of("4")
     place.run(way)
@@ -272,7 +279,7 @@ MESSAGES = "1,abc 2,bb 3,cc 4,dd 5,ee 3,cccc 6,666 4,ddddd".split()
 ROWS = [(int(number), text) for number, _, text in (each.partition(",") for each in MESSAGES)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", first(2))
 def test_a_key_updates_where_it_is_asked_to(place_of: Callable[[str], Place], way: str) -> None:
     place = place_of("5")
     outcome = place.run(way)

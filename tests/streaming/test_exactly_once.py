@@ -85,7 +85,7 @@ def test_killed_again_and_again_at_any_step(site: Callable[[str], Site], name: s
     finish(at, ran, f"killed at {steps}")
 
 
-@pytest.mark.parametrize("whose", ["the tables'", "the job's"])
+@pytest.mark.parametrize("whose", ["the tables'", pytest.param("the job's", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_the_disk_is_full(site: Callable[[str], Site], name: str, whose: str) -> None:
     at = site(name)
