@@ -25,6 +25,8 @@ ONE_BY_ONE = (
     "tests/scenarios/test_flink_tour.py",
     "tests/scenarios/test_local_pipelines.py",
     "tests/scenarios/test_spark_tour.py",
+    "tests/streaming/test_exactly_once",
+    "tests/streaming/test_jobs.py",
 )
 """Tests that take long and share nothing: any worker may take any of them."""
 ONE_SPARK = "tests/interop/"
