@@ -120,7 +120,7 @@ def from_duckdb_error(
         from bergsql.engine.table.writer import null_error
 
         if (missing := null_error(error)) is not None:
-            return missing
+            return missing.at(plan.query.span if plan is not None and plan.query is not None else None)
     failed = file_error(text)
     if failed is not None:
         return failed
