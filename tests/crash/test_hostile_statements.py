@@ -104,7 +104,8 @@ def _mangled(draw: st.DrawFn, sql: str) -> str:
 
 
 def check(batch: tuple[Flavour, list[str]]) -> None:
-    flavour, statements = batch
+    flavour, given = batch
+    statements = [sql for sql in given if "streaming" not in sql.casefold()]  # a stream would never end
     with fresh_berg("--dialect", flavour.value, "--no-config") as berg:
         for sql, answer in zip(statements, berg.answers(statements), strict=True):
             check_answer(sql, answer)

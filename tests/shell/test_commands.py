@@ -210,7 +210,7 @@ def test_source_needs_a_name(name: str, berg: Berg) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("SHOW JOBS", "SHOW MODULES: "),
+        ("DESC JOB", "SHOW JOBS: "),
         ("REMOVE JAR", "SHOW MODULES: "),
         ("REPLACE TABLE", "CREATE TABLE: "),
         ("create schema", "CREATE DATABASE: "),

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -192,7 +193,7 @@ def test_a_second_claim_is_refused(jobs: Jobs, berg: Berg) -> None:
     assert f"Job {job.id} is run by another process ({job.status.pid})" in done.err
     # A process that does not look, as one on a copy of the status: the lock stops it.
     second = subprocess.run(
-        ["python", "-m", "bergsql.engine.streaming.jobs.process", str(job.directory)],
+        [sys.executable, "-m", "bergsql.engine.streaming.jobs.process", str(job.directory)],
         env=berg.env(),
         check=False,
         timeout=DEADLINE,
