@@ -588,27 +588,7 @@ def test_a_look_that_finds_nothing_costs_little(session: Session) -> None:
     assert sorted(times)[100] < 0.002
 
 
-# --- read once --------------------------------------------------------------------------------------------------------
-
-
-def test_a_bounded_source(session: Session) -> None:
-    for i in (1, 2, 3):
-        insert(session, i)
-    once = stream(session, bounded=True, max_rows=2)
-    assert once.source.bounded
-    assert ids(once.poll() or []) == [1, 2]
-    insert(session, 4)
-    again = Stream(once.source, session.duck, once.reader.offset)
-    assert ids(again.rows()) == ids(once.rows()) == [3]
-    assert again.reader.finished
-    assert once.reader.finished
-    assert ids(stream(session, bounded=True).rows()) == [1, 2, 3, 4]
-
-
-def test_a_bounded_source_of_an_empty_table(session: Session) -> None:
-    once = stream(session, bounded=True)
-    assert once.reader.finished
-    assert once.poll() is None
+# --- other names of a table -------------------------------------------------------------------------------------------
 
 
 def test_a_table_of_the_connector_form(session: Session, tmp_path: Path) -> None:

@@ -24,14 +24,12 @@ def iceberg_source(
     options: Mapping[str, str] | ReadOptions,
     relations: Relations,
     catalog: Catalog | None = None,
-    *,
-    bounded: bool = False,
 ) -> IcebergSource:
-    """The source that reads a table, as its read options say: as a stream, or once.
+    """The source that reads a table as a stream, as its read options say.
 
     ``options`` are best as ``read_options`` gives them of the hints behind the table's name, whose places errors then
     tell; plain keys and values will do. ``relation`` is as the binder has it, at the state that is asked for, or as
-    ``relations`` resolves the name. ``catalog`` is the relation's own if not given. ``bounded``: read it once anyway.
+    ``relations`` resolves the name. ``catalog`` is the relation's own if not given.
 
     :raises BergError: at the option, for what is wrong with it or is not there.
     """
@@ -40,27 +38,24 @@ def iceberg_source(
     from bergsql.engine.table.read_point import current
 
     asked = options if isinstance(options, ReadOptions) else _parsed(options, relations)
-    stream = None if bounded else asked.stream
+    stream = asked.stream or StreamingOptions()
     loaded, metadata = relation.table, relation.table.metadata
     where = catalog or relation.catalog
     if where is None or not loaded.metadata_location:
         message = f"Table {'.'.join(relation.parts)} is not there yet."
         raise BergError(ErrorCode.NOT_FOUND, message, hint="The first INSERT makes it.")
     table = IcebergTable(".".join(relation.parts), loaded.ident, where, relation.storage, metadata.table_uuid)
-    if stream is not None:
-        _check_state(relation, stream)
-    point = relation.point or current(metadata)
-    schema = point.schema
+    _check_state(relation, stream)
+    schema = (relation.point or current(metadata)).schema
     source = IcebergSource(
         table,
         schema,
-        stream or StreamingOptions(),
-        _branch(relation, stream or StreamingOptions()),
+        stream,
+        _branch(relation, stream),
         asked.limit,
         frozenset(range(len(schema.fields))),
-        bounded_point=point if stream is None else None,
     )
-    return source if stream is None else _as_stream(source, stream, relation)
+    return _as_stream(source, stream, relation)
 
 
 def _parsed(options: Mapping[str, str], relations: Relations) -> ReadOptions:

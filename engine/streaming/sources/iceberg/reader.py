@@ -90,9 +90,6 @@ class IcebergReader(Reader):
             self._scanned()  # which tells now what is wrong
 
     def _start(self) -> Offset:
-        if self._source.bounded_point is not None:
-            snapshot = self._source.bounded_point.snapshot
-            return Offset(snapshot=None if snapshot is None else snapshot.snapshot_id, scan=snapshot is not None)
         place = start_of(self._table.metadata, self._source.branch, self._options)
         return Offset(place.after, place.scanned, place.scanned is not None)
 
@@ -128,8 +125,6 @@ class IcebergReader(Reader):
         limit, offset = self._source.limit, self._offset
         if limit is not None and offset.rows >= limit:
             return True
-        if self._source.bounded_point is not None:
-            return not offset.scan
         return self._source.last is not None and offset.after == self._source.last
 
     @property

@@ -39,7 +39,7 @@ class IcebergTable:
 
 @dataclass(frozen=True)
 class IcebergSource(Source):
-    """A table read as a stream, or once where there is a ``bounded_point``: then that state of it.
+    """A table read as a stream.
 
     last
         The snapshot at which a stream ends.
@@ -53,7 +53,6 @@ class IcebergSource(Source):
     branch: str
     limit: int | None
     used: frozenset[int]
-    bounded_point: ReadPoint | None = None
     last: int | None = None
     watermarks: WatermarkColumn | None = None
 
@@ -71,7 +70,7 @@ class IcebergSource(Source):
 
     @property
     def bounded(self) -> bool:  # type: ignore[override]
-        return self.bounded_point is not None or self.last is not None
+        return self.last is not None
 
     @property
     def columns(self) -> tuple[StreamColumn, ...]:  # type: ignore[override]
@@ -100,7 +99,6 @@ class IcebergSource(Source):
             "branch": self.branch,
             "changelog": self.options.changelog,
             "order": order,
-            "bounded": self.bounded_point is not None,
         }
 
     def reader(self, context: ReaderContext, offset: Json) -> Reader:
@@ -112,9 +110,6 @@ class IcebergSource(Source):
         what = f"Iceberg table {self.name}"
         if self.branch != "main":
             what += f", branch {self.branch}"
-        if self.bounded_point is not None:
-            snapshot = self.bounded_point.snapshot
-            return f"{what}, once" + (f", snapshot {snapshot.snapshot_id}" if snapshot is not None else "")
         changes = ", its changes" if self.options.changelog else ""
         where = self.options.strategy + (f" {self.options.start.value}" if self.options.start is not None else "")
         interval = self.options.monitor_interval_ms
@@ -149,9 +144,7 @@ class IcebergSource(Source):
         """The state that is scanned, at ``snapshot``."""
         from bergsql.engine.table.read_point import ReadPoint
 
-        if self.bounded_point is None:
-            return ReadPoint(snapshot, self.schema)
-        return self.bounded_point._replace(snapshot=snapshot)
+        return ReadPoint(snapshot, self.schema)
 
     def changes_of(self, reading: RowReading) -> ChangeReading:
         from bergsql.engine.streaming.sources.iceberg.changes import ChangeReading
