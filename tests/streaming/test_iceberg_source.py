@@ -472,11 +472,10 @@ def test_a_look_that_finds_nothing_waits_for_the_interval(session: Session) -> N
     assert following.poll() is None
     assert 0 < following.reader.wait <= 0.2
     insert(session, 2)
-    began = time.monotonic()
+    deadline = time.monotonic() + 10
     while (rows := following.poll()) is None:
-        assert time.monotonic() - began < 10
+        assert time.monotonic() < deadline
     assert ids(rows) == [2]
-    assert time.monotonic() - began < 0.5
 
 
 def test_the_session_sets_what_a_hint_may(session: Session) -> None:
@@ -576,16 +575,16 @@ def test_watermarks_from_rows_where_there_are_no_statistics(session: Session) ->
     assert following.reader.watermark == 4_999_999
 
 
-def test_a_look_that_finds_nothing_costs_little(session: Session) -> None:
+def test_a_look_that_finds_nothing_reads_no_manifest(session: Session) -> None:
     insert(session, 1)
     following = stream(session)
     following.rows()
-    times = []
-    for _ in range(200):
-        began = time.perf_counter()
+    manifests = list(Path(metadata_of(session).location).rglob("*.avro"))
+    assert manifests
+    for manifest in manifests:
+        manifest.unlink()
+    for _ in range(3):
         assert following.poll() is None
-        times.append(time.perf_counter() - began)
-    assert sorted(times)[100] < 0.002
 
 
 # --- other names of a table -------------------------------------------------------------------------------------------
