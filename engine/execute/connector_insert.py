@@ -23,10 +23,9 @@ from bergsql.engine.names import table_name
 from bergsql.engine.plan.hints import check_enabled
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.sql import statements as st
-from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name, to_iceberg
 from bergsql.engine.streaming.changelog import Batch, ChangelogMode
-from bergsql.engine.table.copy_sql import NULL_MARK
+from bergsql.engine.table.copy_sql import refusing_nulls
 
 if TYPE_CHECKING:
     import duckdb
@@ -114,7 +113,7 @@ def _batch_sql(sink: LocalSink, sql: str) -> str:
     for i, column in enumerate(sink.columns):
         value = f"CAST(c{i} AS {duckdb_name(column.type)})"
         if not column.nullable:
-            value = f"CASE WHEN c{i} IS NULL THEN error({string_literal(NULL_MARK + column.name)}) ELSE {value} END"
+            value = refusing_nulls(value, [(f"c{i} IS NULL", column.name)])
         items.append(f"{value} AS c{i}")
     return f"(SELECT {', '.join(items)}, 0::TINYINT AS op FROM ({sql}) AS q({given}))"
 

@@ -110,17 +110,15 @@ def _checked(
     items: Callable[[Sequence[PlannedColumn]], list[str]], sink: Sink
 ) -> Callable[[Sequence[StreamColumn]], Sequence[str]]:
     """The values of a sink that does not look at NOT NULL itself."""
-    from bergsql.engine.sql.quoting import string_literal
     from bergsql.engine.sql.type_names import duckdb_name
-    from bergsql.engine.table.copy_sql import NULL_MARK
+    from bergsql.engine.table.copy_sql import refusing_nulls
 
     def made(columns: Sequence[StreamColumn]) -> list[str]:
         found: list[str] = []
         for sql, column in zip(_as_planned(items)(columns), sink.columns, strict=True):
             value = f"CAST({sql} AS {duckdb_name(column.type)})"
             if not column.nullable:
-                failure = f"error({string_literal(NULL_MARK + column.name)})"
-                value = f"CASE WHEN ({sql}) IS NULL THEN {failure} ELSE {value} END"
+                value = refusing_nulls(value, [(f"({sql}) IS NULL", column.name)])
             found.append(value)
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -147,10 +147,15 @@ def _order_keys(columns: Sequence[WrittenColumn], order: SortOrder) -> tuple[Ord
 
 def _checked(value: str, f: NestedField) -> str:
     """SQL of a column's value that raises an error where NULL is not allowed."""
-    wrong = " ".join(
-        f"WHEN {condition} THEN error({string_literal(NULL_MARK + name)})"
-        for condition, name in _nulls(value, f, f.name, 0)
-    )
+    return refusing_nulls(value, _nulls(value, f, f.name, 0))
+
+
+def refusing_nulls(value: str, nulls: Iterable[tuple[str, str]]) -> str:
+    """SQL of ``value`` that raises an error where a condition of ``nulls`` holds, of the column that goes with it.
+
+    ``null_error`` (writer.py) tells that error.
+    """
+    wrong = " ".join(f"WHEN {condition} THEN error({string_literal(NULL_MARK + name)})" for condition, name in nulls)
     return f"CASE {wrong} ELSE {value} END" if wrong else value
 
 
