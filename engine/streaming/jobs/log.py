@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ _KEPT: Final = 4
 
 
 class _Masked(logging.Formatter):
-    converter = staticmethod(__import__("time").gmtime)
+    converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
