@@ -12,7 +12,7 @@ CODE := $(SOURCES) tests benchmarks docs
 # What is tested is what is installed, whatever else the environment would import.
 unexport PYTHONPATH MYPYPATH
 
-.PHONY: help venv java cc spark lint types imports check test test-long coverage rewrite docs bench bench-spark format clean FORCE
+.PHONY: help venv java cc services spark lint types imports check test test-long coverage rewrite docs bench bench-spark format clean FORCE
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ venv: $(VENV)/.installed ## The virtual environment with bergsql (editable) and 
 
 # A strict editable install links file by file, so it is made again when a file comes or goes.
 $(VENV)/.installed: pyproject.toml $(VENV)/.files
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' --config-settings editable_mode=strict
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,test-services]' --config-settings editable_mode=strict
 	@touch $@
 
 $(VENV)/.files: FORCE
@@ -41,6 +41,13 @@ cc:
 	@command -v cc > /dev/null || { apt-get update -qq \
 	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends gcc libc6-dev > /dev/null; }
 
+services: ## MariaDB and PostgreSQL, for the tests with real services (the others come with pip)
+	@command -v mariadbd > /dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ] \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; } \
+	  || { echo "The tests with services need MariaDB and PostgreSQL 15 (Debian: mariadb-server, postgresql-15)." >&2; exit 1; }
+	@command -v mariadbd > /dev/null && [ -x /usr/lib/postgresql/15/bin/postgres ] || { apt-get update -qq \
+	  && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends mariadb-server postgresql-15 > /dev/null; }
+
 spark: java ## The real Spark with Iceberg for the interop tests, once, into ~/.cache/spark-oracle
 	@bash $(SHARED)/recipes/spark_oracle.sh --install-only > /dev/null
 
@@ -57,13 +64,13 @@ imports: venv ## Imports run shell, engine, catalog, and inside the engine downw
 
 check: lint types imports
 
-test: check spark cc ## All checks and tests with bounded seeds, interop with the real Spark included
+test: check spark cc services ## All checks and tests with bounded seeds, interop with the real Spark included
 	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) -m 'not long'
 
-test-long: check spark cc ## The same with all seeds
+test-long: check spark cc services ## The same with all seeds
 	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS)
 
-coverage: check spark cc ## What test covers, line by line: it takes half as long again
+coverage: check spark cc services ## What test covers, line by line: it takes half as long again
 	BERGSQL_SHARED=$(SHARED) $(BIN)/pytest -n $(WORKERS) -m 'not long' --cov --cov-report=term:skip-covered
 
 rewrite: venv ## Write what is printed into FILES=tests/sql/x.test, to be read over

@@ -50,7 +50,12 @@ class Bench:
     def __init__(self, path: Path) -> None:
         self._store = Store.open(path / "state", durable=False)
         self._space = Workspace(
-            Duck(memory_limit="1GB"), job_id="bench", setting=lambda _: None, time_zone="UTC", note=print
+            Duck(memory_limit="1GB"),
+            job_id="bench",
+            directory=self._store.path,
+            setting=lambda _: None,
+            time_zone="UTC",
+            note=print,
         )
         self._operator = make_operator(node())
         self._operator.open(OperatorPlace(self._space, self._store.scope("aggregate")))

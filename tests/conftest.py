@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
+pytest_plugins = ["tests.support.services.fixtures"]
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in a job that a script started in the background; tests press Ctrl-C and wait for what it does.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -87,8 +89,8 @@ def overwriting(sink: LocalSink, assigned: Assigned, statement: st.Insert) -> Lo
 def write_to_sink(session: Session, sink: LocalSink, assigned: Assigned) -> str:
     """Write the rows and make them visible; what was done, in one line."""
     cursor = session.duck.cursor()
+    context = _Context(session, cursor)
     try:
-        context = _Context(session, cursor)
         set_variables(cursor, assigned.plan.variables)
         writer = sink.writer(context, 0)
         try:
@@ -103,6 +105,7 @@ def write_to_sink(session: Session, sink: LocalSink, assigned: Assigned) -> str:
             writer.close()
     finally:
         session.duck.done(cursor)
+        context.close()
     return f"{counted(rows, 'row')} written" if rows else NOTHING
 
 
@@ -127,6 +130,17 @@ class _Context:
         self._session, self._cursor = session, cursor
         self.job_id = uuid4().hex
         self._relations = count()
+        self._directory: TemporaryDirectory[str] | None = None
+
+    @property
+    def directory(self) -> Path:
+        if self._directory is None:
+            self._directory = TemporaryDirectory(prefix="bergsql-")
+        return Path(self._directory.name)
+
+    def close(self) -> None:
+        if self._directory is not None:
+            self._directory.cleanup()
 
     @property
     def duck(self) -> Duck:

@@ -116,7 +116,12 @@ class Runner:
 
         with self._guarded():
             self._workspace = workspace = Workspace(
-                self._duck, job_id=self._job_id, setting=self._setting, time_zone=self._time_zone, note=self._note
+                self._duck,
+                job_id=self._job_id,
+                directory=self._store.path.with_name("prepared"),
+                setting=self._setting,
+                time_zone=self._time_zone,
+                note=self._note,
             )
             kept = kept_nodes(self._store)
             self._carry_out(as_kept(self._plan, kept))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from bergsql.engine.streaming.changelog import Batch
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
     import pyarrow as pa
 
@@ -34,6 +36,7 @@ class Workspace:
         duck: Duck,
         *,
         job_id: str,
+        directory: Path,
         setting: Callable[[str], str | None],
         time_zone: str,
         note: Callable[[str], None],
@@ -42,6 +45,7 @@ class Workspace:
 
         self.duck = duck
         self.job_id = job_id
+        self.directory = directory
         self.setting = setting
         self.time_zone = time_zone
         self.note = note
@@ -114,6 +118,7 @@ class SinkPlace:
     def __init__(self, workspace: Workspace, sink_id: str) -> None:
         self.sink_id = sink_id
         self.job_id = workspace.job_id
+        self.directory = workspace.directory
         self.duck = workspace.duck
         self.cursor = workspace.cursor
         self.time_zone = workspace.time_zone

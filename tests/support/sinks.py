@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from bergsql.engine.duck import Duck
@@ -31,6 +33,7 @@ class HandContext:
 
     def __init__(self, duck: Duck, settings: Mapping[str, str] | None = None) -> None:
         self.duck = duck
+        self.directory = Path(mkdtemp())
         self.cursor: duckdb.DuckDBPyConnection = duck.cursor()
         self._settings = settings or {}
         self.notes: list[str] = []

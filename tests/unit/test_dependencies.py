@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 from tests.support.shared import ROOT
 
-MODULES = {"prompt_toolkit": "prompt-toolkit", "_duckdb": "duckdb"}
+MODULES = {
+    "prompt_toolkit": "prompt-toolkit",
+    "_duckdb": "duckdb",
+    "confluent_kafka": "confluent-kafka",
+    "pymysqlreplication": "mysql-replication",
+    "psycopg2": "psycopg2-binary",
+}
 """Modules that are not called as their distribution is."""
 
 
@@ -26,7 +32,9 @@ def imported() -> Iterator[str]:
 
 def test_imports_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.split(r"[<>=!~\[; ]", d)[0] for d in project["dependencies"]}
+    extras = {extra: named for extra, named in project["optional-dependencies"].items() if extra not in ("dev", "all")}
+    asked = [*project["dependencies"], *(d for named in extras.values() for d in named)]
+    declared = {re.split(r"[<>=!~\[; ]", d)[0] for d in asked}
     foreign = {m for m in imported() if m not in sys.stdlib_module_names and m != "bergsql"}
     assert {MODULES.get(m, m) for m in foreign} <= declared
 

@@ -9,6 +9,8 @@ from bergsql.engine.streaming.changelog import Batch, ChangelogMode, StreamColum
 from bergsql.engine.streaming.sources.base import Json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
     import pyarrow as pa
 
@@ -25,6 +27,10 @@ class SinkContext(Protocol):
     @property
     def sink_id(self) -> str:
         """The name of the sink in its job: the same in every run of it."""
+
+    @property
+    def directory(self) -> Path:
+        """Where a writer keeps what it prepared, if it has nowhere else (``prepared_rows.py``); it is the job's own."""
 
     @property
     def duck(self) -> Duck: ...

@@ -1,0 +1,1 @@
+"""Tables of other databases, by SQLAlchemy (``jdbc``): sources, lookups and sinks."""

@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: their binlog as a source (``mysql-cdc``)."""

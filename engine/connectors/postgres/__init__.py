@@ -1,0 +1,1 @@
+"""PostgreSQL: its logical replication as a source (``postgres-cdc``)."""
