@@ -179,6 +179,8 @@ class Runner:
 
     def due(self) -> bool:
         """Whether it is time for a checkpoint, or state that was changed takes too much memory to wait for that."""
+        if self._held:
+            return False
         return time.monotonic() >= self._due_at or self._store.changed_bytes() >= self._most_changed
 
     def checkpoint(self) -> int | None:
@@ -197,16 +199,24 @@ class Runner:
 
     def drain(self) -> None:
         """End as if the sources had: what waits for a time comes out, and is checkpointed."""
-        if not self._drained:
+        if not self._drained and not self._held:
             with self._guarded():
                 self._walk({}, ended=True)
         self.finish()
 
     def finish(self) -> None:
         """The last checkpoint, and a note that all sinks have it."""
+        if self._held:
+            self._undo()
+            return
         self.checkpoint()
         with self._guarded():
             self._store.commit()
+
+    @property
+    def _held(self) -> bool:
+        """Whether no checkpoint can be made now."""
+        return any(reader.holds for reader in self._readers.values())
 
     def run(self, stop: Callable[[], StopKind | None]) -> None:
         """Run until the sources end or ``stop``, which is asked between rounds, says how to end."""

@@ -36,6 +36,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
+FAST = {"execution.checkpointing.interval": "1 ms"}
+
+
 def never() -> StopKind | None:
     return None
 
@@ -102,6 +105,24 @@ def test_ways_to_stop(duck: Duck, store: Store, tmp_path: Path, kind: StopKind, 
     runner.run(lambda: next(answers))
     runner.close()
     assert sink.rows() == kept
+
+
+@pytest.mark.parametrize("kind", StopKind)
+def test_what_can_only_be_read_in_one_go_is_kept_whole_or_not_at_all(
+    duck: Duck, store: Store, tmp_path: Path, kind: StopKind
+) -> None:
+    source = RowsSource([inserts([1]), inserts([2]), inserts([3])], bounded=False, held=3)
+    sink = FolderSink(tmp_path / "sink")
+    runner = opened(runner_of(plan_of((source_node(source), sink)), duck, store, FAST))
+    answers = iter([None, None, kind])
+    runner.run(lambda: next(answers))
+    runner.close()
+    assert sink.rows() == []
+    again = opened(runner_of(plan_of((source_node(source), sink)), duck, store, FAST))
+    answers = iter([None, None, None, StopKind.CHECKPOINT])
+    again.run(lambda: next(answers))
+    again.close()
+    assert sink.rows() == [("+I", 1), ("+I", 2), ("+I", 3)]
 
 
 def test_a_node_that_two_read_is_computed_once(duck: Duck, store: Store, tmp_path: Path) -> None:

@@ -46,8 +46,11 @@ class RowsSource(Source):
         bounded: bool = True,
         name: str = "rows",
         mode: ChangelogMode = ChangelogMode.RETRACT,
+        held: int = 0,
     ) -> None:
         self.name = name
+        self.held = held
+        """How many batches belong together: behind some of them there is no offset."""
         self.columns = columns(width)
         self.bounded = bounded
         self.mode = mode
@@ -85,6 +88,10 @@ class _RowsReader(Reader):
     @property
     def finished(self) -> bool:
         return self._source.bounded and self._at >= len(self._source.batches)
+
+    @property
+    def holds(self) -> bool:
+        return 0 < self._at < self._source.held
 
     @property
     def watermark(self) -> int | None:

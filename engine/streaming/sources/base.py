@@ -83,6 +83,14 @@ class Reader(ABC):
         """A watermark that the source itself knows, in microseconds since 1970."""
         return None
 
+    @property
+    def holds(self) -> bool:
+        """Whether what it has given has no offset yet, as the half of a snapshot that can only be read in one go.
+
+        No checkpoint is made meanwhile; a job that ends meanwhile keeps nothing of what came behind its last one.
+        """
+        return False
+
     def checkpointed(self, offset: Json) -> None:  # noqa: B027 - most have nobody to tell
         """All sinks have committed what was read before ``offset``."""
 
