@@ -104,6 +104,22 @@ class Csv(Format):
     def _by_line(self, files: Sequence[str], prefix: str) -> Scan:
         name = f"{prefix}lines"
         where = "line <> ''" + (" AND NOT starts_with(ltrim(line), '#')" if self._comments else "")
+        lines = f"(SELECT {TRIMMED} AS line, file FROM {identifier(name)})"
+        lines = f"(SELECT * FROM {lines} WHERE line IS NULL OR ({where}))"
+        rows = self.rows_of_lines(lines, "'A line of ' || file", ("file",))
+        return Scan(rows, {name: LineStream(tuple(files))}, counts=self._lenient)
+
+    @property
+    def lenient(self) -> bool:
+        """Whether what cannot be read is left out."""
+        return self._lenient
+
+    def rows_of_lines(self, lines: str, what: str, kept: Sequence[str]) -> str:
+        """Rows of texts, each of which is a row by itself: SQL of a query with c0 and on, ``broken`` and ``kept``.
+
+        ``lines`` has the column ``line``, NULL for what is no UTF-8, and those that are ``kept``. ``what`` is SQL of
+        what a line is called in errors.
+        """
         fields, sound = self._fields("line")
         wrong = "line IS NULL OR NOT coalesce(" + sound + ", false)"
         if self._lenient:
@@ -115,13 +131,11 @@ class Csv(Format):
             count = len(self.columns)
             number = f"CASE WHEN NOT broken THEN len(f) END IS DISTINCT FROM {count}"
             line = "coalesce(left(line, 200), 'which is no UTF-8')"
-            told = f"concat(file, ' is no row of {count} values: ', {line})"
-            refused = failure("A line of %s", told)
+            told = f"concat({what}, ' is no row of {count} values: ', {line})"
+            refused = failure("%s", told)
             items[0] = f"CASE WHEN {number} THEN {refused} ELSE {items[0].removesuffix(' AS c0')} END AS c0"
-        lines = f"(SELECT {TRIMMED} AS line, file FROM {identifier(name)})"
-        rows = f"(SELECT *, {fields} AS f, {wrong} AS broken FROM {lines} WHERE line IS NULL OR ({where}))"
-        sql = f"(SELECT {', '.join(items)}, file, broken FROM {rows})"
-        return Scan(sql, {name: LineStream(tuple(files))}, counts=self._lenient)
+        rows = f"(SELECT *, {fields} AS f, {wrong} AS broken FROM {lines})"
+        return f"(SELECT {', '.join((*items, *kept))}, broken FROM {rows})"
 
     def _fields(self, line: str) -> tuple[str, str]:
         """SQL of the values of a line as they are written, and of whether it is sound."""
@@ -190,6 +204,34 @@ class Csv(Format):
             f"NULLSTR {string_literal(self._null or '')}",
         ]
         return copy_rows(cursor, f"SELECT {', '.join((*items, *by))} FROM {rows}", options, directory, size, by)
+
+    def line(self, values: Sequence[str]) -> str:
+        """SQL of a row as one text, without a line's end."""
+        texts = [
+            self._quoted(f"CAST({self._written(v, c.type)} AS VARCHAR)")
+            for v, c in zip(values, self.columns, strict=True)
+        ]
+        return f"concat_ws({string_literal(self._delimiter)}, {', '.join(texts)})"
+
+    def _quoted(self, text: str) -> str:
+        """SQL of a value as it is written: NULL has a text of its own."""
+        null = string_literal(self._null or "")
+        special = [c for c in (self._delimiter, self._quote, self._escape, "\n", "\r") if c]
+        if not self._quote:
+            escaped = text
+            for c in special[: 2 if self._escape else 0]:
+                escaped = f"replace({escaped}, {string_literal(c)}, {string_literal(self._escape + c)})"
+            return f"coalesce({escaped}, {null})"
+        held = " OR ".join(f"contains({text}, {string_literal(c)})" for c in special)
+        q = string_literal(self._quote)
+        inside = text
+        if self._escape:
+            inside = f"replace({inside}, {string_literal(self._escape)}, {string_literal(self._escape * 2)})"
+            inside = f"replace({inside}, {q}, {string_literal(self._escape + self._quote)})"
+        else:
+            inside = f"replace({inside}, {q}, {string_literal(self._quote * 2)})"
+        quoted = f"WHEN {text} = {null} OR {held} THEN {q} || {inside} || {q}"
+        return f"CASE WHEN {text} IS NULL THEN {null} {quoted} ELSE {text} END"
 
     def _written(self, value: str, type_: DataType) -> str:
         if type_.kind is Kind.ARRAY:

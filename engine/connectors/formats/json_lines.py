@@ -10,6 +10,7 @@ from bergsql.catalog.options import OptionSpec
 from bergsql.engine.connectors.formats.base import Format, Scan, copy_rows, path_list
 from bergsql.engine.connectors.formats.lines import TRIMMED, LineStream
 from bergsql.engine.connectors.formats.wire import Wire
+from bergsql.engine.plan.sql_text import failure
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import Kind
@@ -72,27 +73,51 @@ class JsonLines(Format):
         if not self._lenient and not self._complete:
             return self._whole(files)
         name = f"{prefix}lines"
-        structure = string_literal(self._wire.structure([(c.name, c.type) for c in self.columns]))
         lines = f"(SELECT {TRIMMED} AS line, file FROM {identifier(name)})"
-        where = "line IS NULL OR trim(line) <> ''"
+        lines = f"(SELECT * FROM {lines} WHERE line IS NULL OR trim(line) <> '')"
+        return Scan(self.rows_of_lines(lines, ("file",)), {name: LineStream(tuple(files))}, counts=self._lenient)
+
+    @property
+    def lenient(self) -> bool:
+        """Whether what cannot be read is left out."""
+        return self._lenient
+
+    def rows_of_lines(self, lines: str, kept: Sequence[str]) -> str:
+        """Rows of texts, each an object: SQL of a query with c0 and on, ``broken`` and ``kept``.
+
+        ``lines`` has the column ``line``, NULL for what is no UTF-8, and those that are ``kept``.
+        """
+        structure = string_literal(self._wire.structure([(c.name, c.type) for c in self.columns]))
+        sound = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
         if self._complete:
             read, broken = f"from_json_strict(line, {structure})", "false"
-        else:
-            sound = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
+        elif self._lenient:
             read, broken = f"from_json(CASE WHEN {sound} THEN line END, {structure})", f"NOT {sound}"
+        else:
+            line = "coalesce(left(line, 200), 'which is no UTF-8')"
+            refused = failure("A message is no JSON object: %s", line)
+            read, broken = f"from_json(CASE WHEN {sound} THEN line ELSE {refused} END, {structure})", "false"
         doc = f"CASE WHEN NOT {broken} THEN line END" if self._lenient else "line"
-        rows = f"(SELECT {read} AS r, {doc} AS doc, file, {broken} AS broken FROM {lines} WHERE {where})"
+        more = "".join(f", {name}" for name in kept)
+        rows = f"(SELECT {read} AS r, {doc} AS doc, {broken} AS broken{more} FROM {lines})"
         items = [self._item(self._member(c), i) for i, c in enumerate(self.columns)]
-        sql = f"(SELECT {', '.join(items)}, file, broken FROM {rows})"
-        return Scan(sql, {name: LineStream(tuple(files))}, counts=self._lenient)
+        return f"(SELECT {', '.join(items)}, broken{more} FROM {rows})"
 
     def _member(self, column: TableColumn) -> str:
         """SQL of a member as it was read. DuckDB makes a row without values of what is no object: that is NULL."""
         value = f"r.{identifier(column.name)}"
         wanted = _SHAPES.get(column.type.kind)
-        if not self._lenient or wanted is None:
-            return value
         path = string_literal(f"/{column.name.replace('~', '~0').replace('/', '~1')}")
+        if not self._lenient:
+            if self._complete:
+                return value
+            told = f"concat({string_literal(column.name)}, ' of ', left(doc, 200))"
+            refused = failure("A value of a message is not of its column's type: %s", told)
+            other = f"coalesce(json_type(doc, {path}), 'NULL')"
+            unfit = f"{other} <> '{wanted}'" if wanted is not None else f"{value} IS NULL"
+            return f"CASE WHEN {other} <> 'NULL' AND ({unfit}) THEN {refused} ELSE {value} END"
+        if wanted is None:
+            return value
         return f"CASE WHEN json_type(doc, {path}) = '{wanted}' THEN {value} END"
 
     def _whole(self, files: Sequence[str]) -> Scan:
@@ -112,18 +137,21 @@ class JsonLines(Format):
             read = f"try({read})"
         return f"{read} AS c{number}"
 
+    def line(self, values: Sequence[str]) -> str:
+        """SQL of a row as one text: an object."""
+        items = zip(values, self.columns, strict=True)
+        packed = ", ".join(f"{identifier(c.name)} := {self._wire.write(v, c.type)}" for v, c in items)
+        whole = f"to_json(struct_pack({packed}))"
+        if self.flag("encode.ignore-null-fields"):
+            whole = f"json_merge_patch('{{}}', {whole})"  # a patch has no members that are NULL
+        return f"CAST({whole} AS VARCHAR)"
+
     def write(self, cursor: duckdb.DuckDBPyConnection, rows: str, directory: str, size: int, by: Sequence[str]) -> int:
         items = [f"{self._wire.write(f'c{i}', c.type)} AS {identifier(c.name)}" for i, c in enumerate(self.columns)]
         if not self.flag("encode.ignore-null-fields"):
             select = f"SELECT {', '.join((*items, *by))} FROM {rows}"
             return copy_rows(cursor, select, ["FORMAT json"], directory, size, by)
-        # A patch has no members that are NULL.
-        line = f"json_merge_patch('{{}}', to_json(struct_pack({', '.join(_packed(i) for i in items)})))"
+        line = self.line([f"c{i}" for i in range(len(self.columns))])
         select = f"SELECT {', '.join((f'{line} AS line', *by))} FROM {rows}"
         options = ["FORMAT csv", "HEADER false", "QUOTE ''", "ESCAPE ''", "DELIM '\x01'"]
         return copy_rows(cursor, select, options, directory, size, by)
-
-
-def _packed(item: str) -> str:
-    value, _, name = item.rpartition(" AS ")
-    return f"{name} := {value}"

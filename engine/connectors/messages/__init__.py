@@ -11,7 +11,11 @@ from typing import Final
 
 from bergsql.engine.connectors.messages.base import MessageFormat
 
-_CLASSES: Final[Mapping[str, tuple[str, str]]] = {}
+_CLASSES: Final[Mapping[str, tuple[str, str]]] = {
+    "csv": ("texts", "CsvMessages"),
+    "json": ("texts", "JsonMessages"),
+    "raw": ("raw", "RawMessages"),
+}
 """Module and class of each."""
 
 
