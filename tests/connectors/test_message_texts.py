@@ -60,12 +60,12 @@ def place() -> Iterator[Place]:
     duck.close()
 
 
-def made(name: str, columns: Sequence[tuple[str, DataType]] = TWO, **options: str) -> MessageFormat:
+def made(name: str, columns: Sequence[tuple[str, DataType]] = TWO, /, **options: str) -> MessageFormat:
     given = {f"{name}.{key.replace('_', '-')}": value for key, value in options.items()}
     return message_format(name)([TableColumn(n, t) for n, t in columns], given)
 
 
-LENIENT = {"ignore_parse_errors": "true"}
+LENIENT: dict[str, str] = {"ignore_parse_errors": "true"}
 
 
 def test_broken_messages_of_csv_spoil_no_others(place: Place) -> None:
