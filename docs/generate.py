@@ -93,6 +93,12 @@ Bytes are base64 in CSV and JSON. A column that a Parquet, Avro or ORC file does
 JSON numbers with a fraction are rounded where a column holds whole numbers (Flink cuts the fraction off), and true and
 false are 1 and 0 there (Flink refuses them).
 """,
+    "jdbc": """
+Tables of MySQL, MariaDB, PostgreSQL and SQLite ([more of it](connectors/jdbc.md); `pip install 'bergsql[jdbc]'`). A
+query reads the columns that it needs, and the database is asked for the rows that it wants, as far as they can be
+told there. A lookup join asks for keys. With a PRIMARY KEY, which the table in the database has too, changes go by it,
+and only keys that changed are touched; without one, rows are added, each once.
+""",
     "print": """
 A sink that prints each change as Flink does, `+I[1, a]`: a statement's to the standard output, a job's to its
 `job.out`. Rows are printed as they come: after a crash those since the last checkpoint come again.

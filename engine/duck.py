@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -13,6 +14,7 @@ try:
 except ImportError:  # pragma: no cover - a later DuckDB may name its core otherwise
     import duckdb  # type: ignore[no-redef]
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.sql.quoting import string_literal
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHUNK_ROWS",
     "Duck",
+    "StreamFailure",
     "duckdb",
     "fetch_batches",
     "fetch_chunks",
@@ -28,6 +31,7 @@ __all__ = [
     "is_interruption",
     "set_variables",
     "stream_batches",
+    "stream_failure",
 ]
 
 CHUNK_ROWS = 2048
@@ -136,6 +140,26 @@ def set_variables(cursor: duckdb.DuckDBPyConnection, variables: Mapping[str, obj
             cursor.register(name, value)
         else:
             cursor.execute(f"SET VARIABLE {name} = ?", [value])
+
+
+class StreamFailure(Exception):
+    """What a stream raises that DuckDB reads: its text, which is all that comes through, holds an error of ours."""
+
+    def __init__(self, error: BergError) -> None:
+        told = json.dumps([error.code, error.message, error.hint], ensure_ascii=True)
+        super().__init__(f"{_STREAM_MARK}{told}{_STREAM_MARK}")
+
+
+_STREAM_MARK = "\x02bergsql\x02"
+
+
+def stream_failure(text: str) -> BergError | None:
+    """The error of ours that a stream raised, if the text of an error holds one."""
+    parts = text.split(_STREAM_MARK)
+    if len(parts) < 3:
+        return None
+    code, message, hint = json.loads(parts[1])
+    return BergError(ErrorCode(code), message, hint=hint)
 
 
 def fetch_chunks(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[object, ...]]]:

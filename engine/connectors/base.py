@@ -16,6 +16,7 @@ from bergsql.engine.streaming.sources.base import Source
 
 if TYPE_CHECKING:
     from bergsql.catalog.options import OptionSpec
+    from bergsql.engine.table.predicate import Predicate
 
 
 class TableColumn(NamedTuple):
@@ -67,9 +68,20 @@ class LocalSource(Source):
     def whole(self, prefix: str) -> ReadAtOnce:
         """All rows that are there now. Names of variables begin with ``prefix``."""
 
+    def narrowed(self, columns: frozenset[str], predicate: Predicate) -> LocalSource:  # noqa: ARG002 - most give all
+        """The same source, of which only some columns are read, and rows that fulfil ``predicate``.
+
+        The other columns may be NULL. More rows may come: they are looked at again.
+        """
+        return self
+
 
 class LocalSink(Sink):
     """A sink that a batch writes to as well: all of it in one checkpoint."""
+
+    def at_once(self) -> LocalSink:
+        """The same sink for a batch: what is prepared is committed at once, or never."""
+        return self
 
     def overwriting(self, static: Mapping[str, str | None]) -> LocalSink:  # noqa: ARG002 - most cannot
         """The same sink, that puts what is written into the place of what is there.

@@ -21,6 +21,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "blackhole": "blackhole",
     "datagen": "datagen",
     "filesystem": "filesystem",
+    "jdbc": "jdbc.connector",
     "print": "print_sink",
     "values": "values",
 }

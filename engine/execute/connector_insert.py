@@ -92,7 +92,7 @@ def write_to_sink(session: Session, sink: LocalSink, assigned: Assigned) -> str:
     context = _Context(session, cursor)
     try:
         set_variables(cursor, assigned.plan.variables)
-        writer = sink.writer(context, 0)
+        writer = sink.at_once().writer(context, 0)
         try:
             rows = writer.write(Batch(_batch_sql(sink, assigned.sql)))
             committable = writer.prepare(1)

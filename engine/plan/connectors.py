@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.bound import Origin, images_of
 from bergsql.engine.plan.context import Context, OutputColumn
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
@@ -34,24 +35,28 @@ def connector_columns(relation: ConnectorRelation, planner: Planner) -> list[Out
     return [item.column for item in connector_items(relation, planner)]
 
 
-def connector_items(relation: ConnectorRelation, planner: Planner) -> list[Item]:
-    """Its columns in order; the source gives those that are not computed."""
+def connector_items(relation: ConnectorRelation, planner: Planner, slot: int | None = None) -> list[Item]:
+    """Its columns in order; the source gives those that are not computed. ``slot``: the scan that reads it."""
     given = [c for c in relation.columns if c.computed is None]
     keys = relation.definition.primary_key if relation.definition is not None else None
     in_key = keys.columns if keys is not None else ()
     scope = Scope(planner.flavour)
     stored = {
-        c.name: SourceColumn(c.name, f"s.c{i}", c.type, c.nullable and c.name not in in_key)
+        c.name: SourceColumn(c.name, f"s.c{i}", c.type, c.nullable and c.name not in in_key, _origin(slot, c.name))
         for i, c in enumerate(given)
     }
     scope.add(Source((relation.parts[-1],), list(stored.values())))
     return [_item(c, stored.get(c.name), scope, planner) for c in relation.columns]
 
 
+def _origin(slot: int | None, name: str) -> Origin | None:
+    return None if slot is None else Origin(slot, (name,))
+
+
 def _item(column: ColumnDef, stored: SourceColumn | None, scope: Scope, planner: Planner) -> Item:
     if column.computed is None:
         assert stored is not None
-        return Item(OutputColumn(column.name, column.type, column.nullable), stored.sql)
+        return Item(OutputColumn(column.name, column.type, column.nullable, stored.origin), stored.sql)
     try:
         bound = bind(column.computed.ast, Context(planner, scope, "a computed column"))
     except BergError as error:
@@ -59,7 +64,7 @@ def _item(column: ColumnDef, stored: SourceColumn | None, scope: Scope, planner:
         message = f"The computed column '{column.name}' cannot be read: {error.message}"
         refusal = BergError(error.code, message, hint=error.hint)
         return Item(OutputColumn(column.name, NULL, column.nullable), "NULL", refusal)
-    return Item(OutputColumn(column.name, bound.type, column.nullable), bound.sql)
+    return Item(OutputColumn(column.name, bound.type, column.nullable, images=images_of(bound)), bound.sql)
 
 
 def read_connector(
@@ -67,12 +72,14 @@ def read_connector(
 ) -> tuple[str, list[OutputColumn]]:
     """SQL of the rows of a connector table, and its columns. What is in the way of reading it is noted: the columns are
     known all the same."""
-    items = connector_items(relation, planner)
+    number = planner.source_slot()
+    items = connector_items(relation, planner, number)
     columns = [item.column for item in items]
     assert relation.source is not None
     refusal = None
+    slot = planner.slots[number]
     try:
-        source = relation.source(hints, span)
+        source = slot.source = relation.source(hints, span)
         if not source.bounded:
             raise BergError(
                 ErrorCode.INVALID,
@@ -87,5 +94,5 @@ def read_connector(
         planner.unreadable.append(refusal)
         return f"(SELECT {', '.join('NULL' for _ in columns)})", columns  # which never runs
     names = ", ".join(f"c{i}" for i, c in enumerate(c for c in relation.columns if c.computed is None))
-    sql = f"(SELECT {', '.join(i.sql for i in items)} FROM {planner.source_mark(source)} AS s({names}))"
+    sql = f"(SELECT {', '.join(i.sql for i in items)} FROM {slot.mark} AS s({names}))"
     return sql, columns

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Slot(Record):
-    """A scan of an Iceberg table: where it stands in the SQL, and what is known of what it must read.
+    """A scan of an Iceberg table, or with ``source`` of a connector's: where it stands in the SQL, and what is known of
+    what it must read.
 
     ``mark`` stands for its SQL until the whole query is planned. ``padded`` is True behind an outer join that adds rows
     of NULLs for it: only what such rows cannot fulfil may be pushed then. ``sampled`` is True below TABLESAMPLE: a
@@ -37,10 +38,22 @@ class Slot(Record):
     leaves: files that hold none of them are not read.
     """
 
-    __slots__ = ("answered", "columns", "limit", "mark", "others", "padded", "predicates", "relation", "sampled")
+    __slots__ = (
+        "_relation",
+        "answered",
+        "columns",
+        "limit",
+        "mark",
+        "others",
+        "padded",
+        "predicates",
+        "sampled",
+        "source",
+    )
 
-    def __init__(self, relation: IcebergRelation, mark: str) -> None:
-        self.relation = relation
+    def __init__(self, relation: IcebergRelation | None, mark: str) -> None:
+        self._relation = relation
+        self.source: ReadableSource | None = None
         self.mark = mark
         self.columns: set[str] = set()
         self.predicates: list[Predicate] = []
@@ -49,6 +62,12 @@ class Slot(Record):
         self.answered: Answered | None = None
         self.limit: int | None = None
         self.others: Predicate | None = None
+
+    @property
+    def relation(self) -> IcebergRelation:
+        """The table, where it is an Iceberg one."""
+        assert self._relation is not None
+        return self._relation
 
     @property
     def gives_deleted(self) -> bool:
@@ -123,8 +142,6 @@ class Planner:
         self._now: datetime | None = None
         self.unreadable: list[BergError] = []
         """Why the query cannot run, though its columns are known: it reads connector tables."""
-        self.sources: list[tuple[str, ReadableSource]] = []
-        """Connector tables that are read, each with the mark in whose place it is read."""
         self.variables: dict[str, object] = {}
         """What the SQL of connector tables needs set, when it is known."""
         self.calls: TakesCalls | None = None
@@ -140,7 +157,7 @@ class Planner:
         inner.slots, inner._aliases, inner.unreadable = self.slots, self._aliases, self.unreadable
         inner.equal, inner._now, inner.reads = self.equal, self.now, self.reads
         inner.whole = self.whole
-        inner.sources, inner.variables = self.sources, self.variables
+        inner.variables = self.variables
         inner.calls, inner.streams = self.calls, self.streams
         return inner
 
@@ -179,12 +196,6 @@ class Planner:
             if not taken:
                 raise BergError(ErrorCode.OPTION, "No table reads this hint.", span=hint.span)
 
-    def source_mark(self, source: ReadableSource) -> str:
-        """What stands for a connector table in SQL until it is ready to run."""
-        mark = f"\x01{len(self.sources)}\x01"
-        self.sources.append((mark, source))
-        return mark
-
     def note_read(self, bound: Bound) -> None:
         """Remember that the query reads the column of a scan that ``bound`` is."""
         if bound.origin is not None:
@@ -196,6 +207,11 @@ class Planner:
         self.slots.append(Slot(relation, f"\x00{number}\x00"))
         self.whole[self.slots[number].mark] = number
         return number
+
+    def source_slot(self) -> int:
+        """The number of a scan of a connector's table, whose source is put there."""
+        self.slots.append(Slot(None, f"\x00{len(self.slots)}\x00"))
+        return len(self.slots) - 1
 
 
 class Found:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span
-from bergsql.engine.duck import duckdb
+from bergsql.engine.duck import duckdb, stream_failure
 from bergsql.engine.plan.file_errors import file_error
 from bergsql.engine.plan.sql_text import DIVISION_BY_ZERO, FAILURE_MARK, FUNCTION_FAILURE
 from bergsql.engine.sql.depth import HINT
@@ -111,6 +111,8 @@ def from_duckdb_error(
     ``damaged`` looks for the file that it may be about, where it is nothing that a query does.
     """
     text = str(error)
+    if (of_stream := stream_failure(text)) is not None:
+        return of_stream
     if FAILURE_MARK in text:
         message = " ".join(text.split(FAILURE_MARK, 1)[1].split())
         return BergError(ErrorCode.EXECUTION, message, span=_place(message, plan))

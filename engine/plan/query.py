@@ -48,6 +48,8 @@ class PlannedScan(NamedTuple):
     """What is read: errors of files look there for their snapshots."""
     limit: int | None = None
     """How many rows of it a read option lets pass."""
+    slot: int = 0
+    """Its number among all that the query reads, connectors' tables too."""
 
 
 class QueryPlan(NamedTuple):
@@ -81,7 +83,7 @@ def plan_query(query: Query, relations: Relations, *, prune: bool = True) -> Que
     planner.reads = planner.prunes = prune
     bound = _bound(query, planner)
     sql, scans = ready(bound.sql, planner)
-    sources = tuple(source.explain() for _, source in planner.sources)
+    sources = tuple(slot.source.explain() for slot in planner.slots if slot.source is not None)
     return QueryPlan(sql, _shown(bound), tuple(scans), variables_of(scans, planner), query, sources)
 
 
@@ -96,13 +98,26 @@ def ready(sql: str, planner: Planner) -> tuple[str, list[PlannedScan]]:
         from bergsql.engine.plan.pushdown import spread
 
         spread(planner)
-    scans = [_planned(n, slot, prunes=planner.prunes) for n, slot in enumerate(planner.slots)]
-    sql = _fill(sql, planner.slots, scans)
-    for number, (mark, source) in enumerate(planner.sources):
-        read = source.whole(f"r{number}")
-        sql = sql.replace(mark, read.sql)
-        planner.variables.update(read.variables)
+    scans = []
+    for number, slot in enumerate(planner.slots):
+        if slot.source is not None:
+            sql = sql.replace(slot.mark, _read(number, slot, planner))
+            continue
+        scans.append(_planned(number, slot, prunes=planner.prunes)._replace(slot=number))
+        sql = sql.replace(slot.mark, f"({scans[-1].scan.sql})")
     return sql, scans
+
+
+def _read(number: int, slot: Slot, planner: Planner) -> str:
+    """SQL of the rows of a connector's table: of the columns that are used, maybe only of rows that are asked for."""
+    from bergsql.engine.table.predicate import AlwaysTrue, all_of
+
+    assert slot.source is not None
+    predicate = all_of(*slot.predicates) if planner.prunes else AlwaysTrue()
+    slot.source = slot.source.narrowed(frozenset(slot.columns), predicate)
+    read = slot.source.whole(f"r{number}")
+    planner.variables.update(read.variables)
+    return read.sql
 
 
 def variables_of(scans: Iterable[PlannedScan], planner: Planner) -> dict[str, object]:
@@ -246,10 +261,3 @@ def _planned_metadata(number: int, slot: Slot) -> PlannedScan:
         relation=relation,
         limit=slot.limit,
     )
-
-
-def _fill(sql: str, slots: Iterable[Slot], scans: Iterable[PlannedScan]) -> str:
-    """The SQL with each scan in its place."""
-    for slot, planned in zip(slots, scans, strict=True):
-        sql = sql.replace(slot.mark, f"({planned.scan.sql})")
-    return sql

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.sql.functions.model import Special
     from bergsql.engine.sql.statements import ColumnDef, CreateTable, Option, Query
+    from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.read_point import ReadPoint
 
 
@@ -88,6 +89,12 @@ class ReadableSource(Protocol):
         """All rows, where it is bounded; names of variables begin with ``prefix``.
 
         :raises BergError: where it cannot be read so.
+        """
+
+    def narrowed(self, columns: frozenset[str], predicate: Predicate) -> ReadableSource:
+        """The same, of which only some columns are read (the others may be NULL), and rows that fulfil ``predicate``.
+
+        More rows may come: they are looked at again.
         """
 
     def explain(self) -> str:

@@ -158,18 +158,19 @@ def change_query(
     target.refuse_deleted()
     planner.check_hints()
     ready_sql, scans = ready(sql, planner)
+    scan = next(s for s in scans if s.slot == target.slot)
     read = any_of(*(s.predicate for s in scans if _reads(s, target.relation)))
     return ChangeQuery(
         ready_sql,
         variables_of(scans, planner),
         tuple(scans),
-        scans[target.slot],
+        scan,
         schema or target.schema,
         any(c.kind != "delete" for c in clauses),
         clauses,
         unique,
         read,
-        scans[target.slot].scan.whole,
+        scan.scan.whole,
     )
 
 

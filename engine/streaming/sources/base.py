@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from bergsql.engine.streaming.changelog import Batch, ChangelogMode, StreamColumn
@@ -98,6 +98,26 @@ class Reader(ABC):
         """Release what is open."""
 
 
+class Lookup(ABC):
+    """Rows of a table by some of its columns, as they are when they are asked for, or were a while ago."""
+
+    @abstractmethod
+    def rows(self, keys: pa.Table) -> pa.Table:
+        """The rows that have one of ``keys``, and maybe others: columns c0 and on, all of the source.
+
+        ``keys`` has the columns that the lookup was made for, in order and in the source's types, without NULL.
+
+        :raises BergError: where they cannot be read.
+        """
+
+    def figures(self) -> dict[str, int]:
+        """Counters for DESCRIBE JOB."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to release
+        """Release what is open."""
+
+
 class Source(ABC):
     """Something to read, as planned: immutable, and made anew with each plan.
 
@@ -137,6 +157,10 @@ class Source(ABC):
 
         It is asked for often, by who looks rows up in it.
         """
+        return None
+
+    def lookup(self, positions: Sequence[int]) -> Lookup | None:  # noqa: ARG002 - most are read whole
+        """What finds rows by the values of the columns at ``positions``; None where all has to be read for that."""
         return None
 
     def reading(self, positions: frozenset[int]) -> Source:  # noqa: ARG002 - most give all they have

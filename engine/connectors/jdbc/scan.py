@@ -1,0 +1,118 @@
+"""Queries of a table: what is selected, how it comes, and the rows as Arrow has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from bergsql.engine.connectors.jdbc.columns import Family, Stored
+from bergsql.engine.connectors.jdbc.url import Dialect
+from bergsql.engine.sql.types import TEXTS, Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from sqlalchemy import ColumnElement, Connection, Select, TableClause
+
+    from bergsql.engine.connectors.jdbc.database import Database
+    from bergsql.engine.connectors.jdbc.options import Settings
+    from bergsql.engine.connectors.jdbc.values import Values
+
+
+def table_of(settings: Settings, stored: Sequence[Stored]) -> TableClause:
+    """The table for SQLAlchemy: its types are none, values are made for the driver by us."""
+    import sqlalchemy as sa
+
+    return sa.table(settings.table, *(sa.column(s.name) for s in stored), schema=settings.schema)
+
+
+def columns_of(table: TableClause, values: Values) -> Mapping[str, ColumnElement[Any]]:
+    """The columns of the database by the names that they are declared with."""
+    return {c.name: table.c[s.name] for c, s in zip(values.columns, values.stored, strict=True)}
+
+
+def selected(table: TableClause, values: Values, positions: Sequence[int], dialect: Dialect) -> Select[Any]:
+    """The columns at ``positions`` as they are read; one constant where there are none."""
+    import sqlalchemy as sa
+
+    items: list[ColumnElement[Any]] = []
+    for i in positions:
+        stored, column = values.stored[i], table.c[values.stored[i].name]
+        kind = values.columns[i].type.kind
+        if dialect is Dialect.MYSQL and stored.family is Family.FLOAT:
+            items.append(column.op("+")(sa.literal_column("0e0")))  # a FLOAT alone is sent with six digits
+        elif dialect is Dialect.POSTGRES and stored.family is Family.OTHER and (kind in TEXTS or kind is Kind.UUID):
+            items.append(sa.cast(column, sa.Text))
+        else:
+            items.append(column)
+    return sa.select(*(items or [sa.literal_column("1")])).select_from(table)
+
+
+def _fetched(
+    database: Database, query: Select[Any], values: Values, positions: Sequence[int], size: int
+) -> Iterator[pa.Table]:
+    """The rows of a query, some at a time, as they come: the driver never holds more.
+
+    Without ``positions`` only their number counts.
+    """
+    with database.connected() as connection:
+        done = False
+        try:
+            result = connection.execution_options(stream_results=True, max_row_buffer=size).execute(query)
+            while rows := result.fetchmany(size):
+                yield _arrow(rows, values, positions)
+            done = True
+        finally:
+            if not done:
+                _abandon(connection, database.dialect)
+
+
+def _arrow(rows: Sequence[Any], values: Values, positions: Sequence[int]) -> pa.Table:
+    import pyarrow as pa
+
+    if not positions:
+        return pa.table({"one": pa.array([1] * len(rows), pa.int32())})
+    return values.read(rows, positions)
+
+
+def _abandon(connection: Connection, dialect: Dialect) -> None:
+    """Leave a query whose rows nobody wants: MySQL's driver would fetch all of them before it closes."""
+    if dialect is not Dialect.MYSQL:
+        return
+    with suppress(Exception):
+        driver: Any = connection.connection.driver_connection
+        connection.invalidate()
+        driver._force_close()
+
+
+class Rows:
+    """Rows of queries as a stream of Arrow's PyCapsule interface, asked anew each time that it is read."""
+
+    def __init__(
+        self, database: Database, queries: Sequence[Select[Any]], values: Values, positions: Sequence[int], size: int
+    ) -> None:
+        import pyarrow as pa
+
+        self._database, self._queries, self._values = database, queries, values
+        self._positions, self._size = positions, size
+        self._schema = values.schema(positions) if positions else pa.schema([("one", pa.int32())])
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        reader: Any = pa.RecordBatchReader.from_batches(self._schema, self.batches())
+        return reader.__arrow_c_stream__()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        from bergsql.catalog.errors import BergError
+        from bergsql.engine.duck import StreamFailure
+
+        try:
+            for query in self._queries:
+                for rows in _fetched(self._database, query, self._values, self._positions, self._size):
+                    yield from rows.to_batches()
+        except BergError as error:
+            raise StreamFailure(error) from None
