@@ -11,6 +11,8 @@ from bergsql.catalog.registry import HADOOP_OPTIONS, JDBC_OPTIONS
 from bergsql.engine.connectors.formats import FORMATS as FILE_FORMATS
 from bergsql.engine.connectors.formats import format_named
 from bergsql.engine.connectors.formats.base import Format
+from bergsql.engine.connectors.messages import message_format, message_formats
+from bergsql.engine.connectors.messages.base import MessageFormat
 from bergsql.engine.connectors.registry import connector_named, connector_names
 from bergsql.engine.plan.table_functions import TABLE_FUNCTIONS
 from bergsql.engine.settings import SETTINGS
@@ -99,9 +101,20 @@ query reads the columns that it needs, and the database is asked for the rows th
 told there. A lookup join asks for keys. With a PRIMARY KEY, which the table in the database has too, changes go by it,
 and only keys that changed are touched; without one, rows are added, each once.
 """,
+    "kafka": """
+Topics of Kafka ([more of it](connectors/kafka.md); `pip install 'bergsql[kafka]'`). Offsets are kept in checkpoints:
+the group only hears of them, and nobody joins it. Each message is read by itself; with `FORMAT.ignore-parse-errors`
+one that cannot be read is left out and counted. Options of a format are written as `csv.ignore-parse-errors`, and with
+`key.format` and `value.format` as `key.csv.…` and `value.csv.…`.
+""",
     "print": """
 A sink that prints each change as Flink does, `+I[1, a]`: a statement's to the standard output, a job's to its
 `job.out`. Rows are printed as they come: after a crash those since the last checkpoint come again.
+""",
+    "upsert-kafka": """
+Topics of Kafka whose last message of each key counts, and where one without a value deletes its key ([more of
+it](connectors/kafka.md); `pip install 'bergsql[kafka]'`). It needs a PRIMARY KEY, which keys hold. It is read from its
+first message.
 """,
     "values": """
 A source of changes that the option `data` lists, for tests and demonstrations. It is not in Flink.
@@ -247,10 +260,15 @@ def connectors_page() -> str:
         lines += [f"### {name}", "", format_doc(format_named(name)), ""]
         if format_named(name).options:
             lines += option_table(format_named(name).options)
+    lines += ["## Formats of messages", ""]
+    for name in message_formats():
+        kind = message_format(name)
+        lines += [f"### {name}", "", format_doc(kind), ""]
+        lines += option_table(kind.options) if kind.options else []
     return "\n".join(lines)
 
 
-def format_doc(kind: type[Format]) -> str:
+def format_doc(kind: type[Format] | type[MessageFormat]) -> str:
     """What the class of a format says of it."""
     return (kind.__doc__ or "").strip()
 

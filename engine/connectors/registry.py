@@ -22,7 +22,9 @@ _MODULES: Final[Mapping[str, str]] = {
     "datagen": "datagen",
     "filesystem": "filesystem",
     "jdbc": "jdbc.connector",
+    "kafka": "kafka.kafka",
     "print": "print_sink",
+    "upsert-kafka": "kafka.upsert_kafka",
     "values": "values",
 }
 """The module of each connector, whose CONNECTOR it is."""

@@ -1,0 +1,183 @@
+"""The client of Kafka, librdkafka: its configuration by a table's options, and its errors as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.catalog.extras import need
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+
+PREFIX: Final = "properties."
+TIMEOUT: Final = 10.0
+"""Seconds to wait for an answer of the brokers."""
+
+_NAMES: Final[Mapping[str, str]] = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "request.timeout.ms": "socket.timeout.ms",
+    "connections.max.idle.ms": "connections.max.idle.ms",
+    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
+    "max.in.flight.requests.per.connection": "max.in.flight.requests.per.connection",
+}
+"""What librdkafka calls otherwise than Java."""
+_IGNORED: Final = frozenset(
+    {
+        "max.poll.records",
+        "key.deserializer",
+        "value.deserializer",
+        "key.serializer",
+        "value.serializer",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+        "partition.discovery.interval.ms",
+        "default.api.timeout.ms",
+        "buffer.memory",
+        "max.block.ms",
+    }
+)
+"""What means nothing here: what is read, and when offsets are committed, is ours to say."""
+_STORES: Final = re.compile(r"ssl\.(truststore|keystore)\.")
+
+
+def check_installed(connector: str) -> None:
+    """Refuse a table of Kafka where its client is not installed."""
+    need(f"Connector '{connector}'", "kafka", "confluent_kafka")
+
+
+def configuration(options: Mapping[str, str]) -> dict[str, Any]:
+    """librdkafka's configuration of a table: what its options ``properties.…`` say, and no lines on stderr.
+
+    :raises BergError: OPTION for what librdkafka does not have.
+    """
+    made: dict[str, Any] = {"log_level": 0}
+    for key, value in options.items():
+        if not key.startswith(PREFIX):
+            continue
+        name = key.removeprefix(PREFIX)
+        if name in _IGNORED:
+            continue
+        if _STORES.match(name):
+            raise BergError(
+                ErrorCode.OPTION,
+                f"The option '{key}' is for Java's key stores, which are not read here.",
+                hint="Use files of PEM: 'properties.ssl.ca.location', 'properties.ssl.certificate.location', "
+                "'properties.ssl.key.location'.",
+            )
+        if name == "sasl.jaas.config":
+            made |= _login(value)
+        elif name == "auto.offset.reset" and value.casefold() == "none":
+            made[name] = "error"
+        else:
+            made[_NAMES.get(name, name)] = value
+    return made
+
+
+def _login(text: str) -> dict[str, str]:
+    """User and password of Java's way to say them."""
+    found = dict(re.findall(r"""(username|password)\s*=\s*["']([^"']*)["']""", text))
+    if set(found) != {"username", "password"}:
+        raise BergError(
+            ErrorCode.OPTION,
+            "'properties.sasl.jaas.config' names no username and password.",
+            hint="Or use 'properties.sasl.username' and 'properties.sasl.password'.",
+        )
+    return {f"sasl.{key}": value for key, value in found.items()}
+
+
+@contextmanager
+def told(servers: str, doing: str) -> Iterator[None]:
+    """Errors of the client as ours: ``doing`` says what failed, "Reading topic t"."""
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except KafkaException as error:
+        raise translated(error.args[0], servers, doing) from error
+
+
+def translated(error: KafkaError, servers: str, doing: str) -> BergError:
+    """An error of librdkafka, as it is told."""
+    from confluent_kafka import KafkaError
+
+    text = error.str()
+    match error.code():
+        case KafkaError._INVALID_ARG:
+            unknown = re.search(r'No such configuration property: "([^"]+)"', text)
+            if unknown is not None:
+                return BergError(
+                    ErrorCode.OPTION,
+                    f"Kafka's client has no property '{unknown[1]}': the option 'properties.{unknown[1]}' is unknown.",
+                    hint=did_you_mean(unknown[1], KNOWN),
+                )
+            return BergError(ErrorCode.OPTION, f"Kafka's client refuses its configuration: {text}.")
+        case KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN | KafkaError._TIMED_OUT | KafkaError._RESOLVE:
+            return BergError(
+                ErrorCode.CONNECTION,
+                f"{doing} failed: no broker answers at {servers}.",
+                hint="Is 'properties.bootstrap.servers' right, and is the broker running?",
+            )
+        case KafkaError._AUTHENTICATION | KafkaError.SASL_AUTHENTICATION_FAILED | KafkaError._SSL:
+            return BergError(ErrorCode.CONNECTION, f"{doing} failed: {servers} refuses the login: {text}.")
+        case KafkaError.TOPIC_AUTHORIZATION_FAILED | KafkaError.GROUP_AUTHORIZATION_FAILED:
+            return BergError(ErrorCode.INVALID, f"{doing} failed: the user may not do that: {text}.")
+        case KafkaError.UNKNOWN_TOPIC_OR_PART | KafkaError._UNKNOWN_TOPIC | KafkaError._UNKNOWN_PARTITION:
+            return BergError(ErrorCode.NOT_FOUND, f"{doing} failed: {text}.")
+    return BergError(ErrorCode.CONNECTION, f"{doing} failed: {text}.")
+
+
+KNOWN: Final = (
+    "acks",
+    "auto.offset.reset",
+    "batch.size",
+    "bootstrap.servers",
+    "client.id",
+    "compression.type",
+    "fetch.max.bytes",
+    "fetch.min.bytes",
+    "group.id",
+    "isolation.level",
+    "linger.ms",
+    "max.partition.fetch.bytes",
+    "message.max.bytes",
+    "sasl.jaas.config",
+    "sasl.mechanism",
+    "sasl.password",
+    "sasl.username",
+    "security.protocol",
+    "session.timeout.ms",
+    "ssl.ca.location",
+    "transaction.timeout.ms",
+)
+"""Names that people write most, to hint at."""
+
+
+class Troubles:
+    """What the client says of brokers that it cannot reach, told once while it lasts: it connects again by itself."""
+
+    def __init__(self, servers: str, note: Callable[[str], None]) -> None:
+        self._servers, self._note = servers, note
+        self._down = False
+        self.fatal: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        from confluent_kafka import KafkaError
+
+        lasting = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
+        if error.fatal() or error.code() in lasting:
+            self.fatal = self.fatal or error
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN and not self._down:
+            self._down = True
+            self._note(f"No broker answers at {self._servers}; the client tries again.")
+
+    def over(self) -> None:
+        """Messages came."""
+        if self._down:
+            self._down = False
+            self._note(f"The brokers at {self._servers} answer again.")

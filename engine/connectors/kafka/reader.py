@@ -1,0 +1,293 @@
+"""Reads topics of Kafka: partitions are assigned, never those of a group, and offsets are our own."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.catalog.options import parse_duration
+from bergsql.engine.connectors.kafka.client import TIMEOUT, Troubles, told, translated
+from bergsql.engine.connectors.kafka.offsets import Place, Places, starts, stops
+from bergsql.engine.streaming.changelog import OP, Batch
+from bergsql.engine.streaming.sources.base import Reader
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message
+
+    from bergsql.engine.connectors.kafka.source import KafkaSource
+    from bergsql.engine.plan.relations import ReadAtOnce
+    from bergsql.engine.streaming.sources.base import Json, ReaderContext
+
+_MOST: Final = 200_000
+"""Messages of one batch."""
+_PATIENCE: Final = 0.02
+"""Seconds to wait for messages that are just coming."""
+_numbers = count()
+
+
+class KafkaReader(Reader):
+    """See :class:`~bergsql.engine.streaming.sources.base.Reader`."""
+
+    def __init__(self, source: KafkaSource, context: ReaderContext, offset: Json) -> None:
+        self._source, self._context = source, context
+        self._troubles = Troubles(source.servers, context.note)
+        self._doing = f"Reading {source.name}"
+        self._rows = f"kafka{next(_numbers)}_rows"
+        self._made = False
+        self._skipped = 0
+        self._lag: int | None = None
+        self._group = source.options.get("properties.group.id")
+        self._told_group = False
+        self._next_look = 0.0
+        interval = source.options.get("scan.topic-partition-discovery.interval", "5 min")
+        self._interval = parse_duration(interval) / 1000
+        self._consumer = self._opened()
+        try:
+            with told(source.servers, self._doing):
+                self._begin(_places(offset))
+        except BaseException:
+            self._consumer.close()
+            raise
+
+    def _opened(self) -> Consumer:
+        from confluent_kafka import Consumer
+
+        given = {
+            "group.id": "bergsql",
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 100,
+            **self._source.configuration,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "error_cb": self._troubles,
+        }
+        with told(self._source.servers, self._doing):
+            return Consumer(given)
+
+    def _begin(self, kept: Places | None) -> None:
+        found = self._partitions()
+        consumer, source = self._consumer, self._source
+        self._places: Places = dict(kept or {})
+        fresh = [p for p in found if p not in self._places]
+        if kept is None:
+            self._places |= starts(consumer, source, fresh)
+        else:
+            self._places |= {p: _low(consumer, p) for p in fresh}
+        self._stops = stops(consumer, source, list(self._places)) if source.bounded else None
+        self._ended = {p for p, at in (self._stops or {}).items() if self._places[p] >= at}
+        self._assign()
+
+    def _assign(self) -> None:
+        from confluent_kafka import TopicPartition
+
+        left = [TopicPartition(*place, at) for place, at in self._places.items() if place not in self._ended]
+        self._consumer.assign(left)
+
+    def _partitions(self) -> list[Place]:
+        """All partitions of the topics.
+
+        :raises BergError: NOT_FOUND for a topic that is not there.
+        """
+        self._next_look = time.monotonic() + self._interval
+        # Asked for one by one, brokers may make topics that are not there.
+        topics = self._consumer.list_topics(timeout=TIMEOUT).topics
+        source = self._source
+        if source.pattern is not None:
+            named = [name for name in topics if re.fullmatch(source.pattern, name)]
+        else:
+            named = list(source.topics)
+        for name in named:
+            if name not in topics:
+                raise BergError(
+                    ErrorCode.NOT_FOUND,
+                    f"{self._doing} failed: there is no topic '{name}' at {source.servers}.",
+                    hint=did_you_mean(name, topics),
+                )
+        return [(name, partition) for name in named for partition in sorted(topics[name].partitions)]
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def poll(self) -> Batch | None:
+        self._drop()
+        if self._interval > 0 and time.monotonic() >= self._next_look and self._stops is None:
+            self._discover()
+        messages = self._messages()
+        if not messages:
+            return None
+        layout = self._source.layout
+        rows = layout.rows(self._context, messages)
+        self._move(messages)
+        columns = ", ".join(f"c{i}" for i in range(len(layout.columns)))
+        if layout.lenient:
+            cursor = self._context.cursor
+            cursor.execute(f"CREATE OR REPLACE TEMP TABLE {self._rows} AS FROM {rows}")
+            self._made = True
+            ((broken,),) = cursor.execute(f"SELECT count(*) FROM {self._rows} WHERE broken").fetchall()
+            self._skipped += int(broken)
+            rows = f"{self._rows} WHERE NOT broken"
+        return Batch(f"(SELECT {columns}, {OP} FROM {rows})")
+
+    def _messages(self) -> Sequence[Message]:
+        """What has come: no more than a batch, none behind the end of a bounded table."""
+        most = min(self._context.max_rows, _MOST)
+        with told(self._source.servers, self._doing):
+            came = self._consumer.consume(most, _PATIENCE)
+        if self._troubles.fatal is not None:
+            raise translated(self._troubles.fatal, self._source.servers, self._doing)
+        if any(m.error() is not None for m in came):
+            for message in came:
+                if (error := message.error()) is not None:
+                    self._heard(error, message)
+            came = [m for m in came if m.error() is None]
+        if came:
+            self._troubles.over()
+        if self._stops is not None:
+            came = self._within(came)
+        return came
+
+    def _within(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages of a bounded table before its end."""
+        assert self._stops is not None
+        kept = []
+        for message in messages:
+            place, at = _place_of(message)
+            stop = self._stops.get(place, 0)
+            if at < stop:
+                kept.append(message)
+            if at + 1 >= stop:
+                self._ended.add(place)
+        return kept
+
+    def _heard(self, error: KafkaError, message: Message) -> None:
+        from confluent_kafka import KafkaError
+
+        match error.code():
+            case KafkaError._PARTITION_EOF:
+                place, at = _place_of(message)
+                if self._stops is not None and at >= self._stops.get(place, 0):
+                    self._ended.add(place)
+                self._lag = 0
+            case KafkaError._AUTO_OFFSET_RESET | KafkaError.OFFSET_OUT_OF_RANGE:
+                place, _ = _place_of(message)
+                raise BergError(
+                    ErrorCode.INVALID,
+                    f"{self._doing} failed: offset {self._places.get(place)} of topic '{place[0]}', partition "
+                    f"{place[1]}, is not there any more: the topic was cut or made anew.",
+                    hint="What is lost cannot be read. Start a new job, or give 'properties.auto.offset.reset' = "
+                    "'earliest' or 'latest' to go on with what there is.",
+                )
+            case KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN | KafkaError._TIMED_OUT:
+                self._troubles(error)
+            case _:
+                raise translated(error, self._source.servers, self._doing)
+
+    def _move(self, messages: Sequence[Message]) -> None:
+        import numpy as np
+
+        offsets = np.array([m.offset() for m in messages], np.int64)
+        partitions = np.array([m.partition() for m in messages], np.int32)
+        names = {topic for topic, _ in self._places}
+        topics = [m.topic() for m in messages] if len(names) > 1 else None
+        for name in names:
+            mask = np.array([t == name for t in topics], bool) if topics is not None else slice(None)
+            for partition in np.unique(partitions[mask]).tolist():
+                at = int(offsets[mask][partitions[mask] == partition].max()) + 1
+                self._places[(name, partition)] = max(at, self._places.get((name, partition), 0))
+        kind, stamp = messages[-1].timestamp()
+        if kind:
+            self._lag = max(0, round(time.time() * 1000) - stamp)
+
+    def _discover(self) -> None:
+        """Partitions and topics that have come: they are read from their first message."""
+        with told(self._source.servers, self._doing):
+            fresh = [p for p in self._partitions() if p not in self._places]
+            if fresh:
+                self._places |= {p: _low(self._consumer, p) for p in fresh}
+                self._assign()
+
+    # --- what the runtime asks ---------------------------------------------------------------------------------------
+
+    @property
+    def offset(self) -> Json:
+        made: dict[str, Json] = {}
+        for (topic, partition), at in sorted(self._places.items()):
+            topics = made.setdefault(topic, {})
+            assert isinstance(topics, dict)
+            topics[str(partition)] = at
+        return made
+
+    @property
+    def finished(self) -> bool:
+        return self._stops is not None and self._ended >= set(self._stops)
+
+    @property
+    def wait(self) -> float:
+        return 0.05
+
+    @property
+    def lag(self) -> int | None:
+        return self._lag
+
+    @property
+    def skipped(self) -> int:
+        return self._skipped
+
+    def checkpointed(self, offset: Json) -> None:
+        if self._group is None:
+            return
+        from confluent_kafka import KafkaException, TopicPartition
+
+        offsets = [TopicPartition(*place, at) for place, at in (_places(offset) or {}).items()]
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=True)
+        except KafkaException as error:
+            self._lacks_commit(error.args[0])
+
+    def _lacks_commit(self, error: KafkaError) -> None:
+        """Offsets of the group are only for others to see."""
+        if not self._told_group:
+            self._told_group = True
+            self._context.note(f"The offsets of group '{self._group}' cannot be committed: {error.str()}.")
+
+    def _drop(self) -> None:
+        if self._made:
+            self._made = False
+            self._context.cursor.execute(f"DROP TABLE IF EXISTS {self._rows}")
+
+    def close(self) -> None:
+        self._drop()
+        self._consumer.close()
+
+
+def _places(offset: Json) -> Places | None:
+    if not isinstance(offset, dict):
+        return None
+    return {
+        (topic, int(partition)): int(str(at))
+        for topic, partitions in offset.items()
+        if isinstance(partitions, dict)
+        for partition, at in partitions.items()
+    }
+
+
+def _place_of(message: Message) -> tuple[Place, int]:
+    return (message.topic() or "", message.partition() or 0), message.offset() or 0
+
+
+def _low(consumer: Consumer, place: Place) -> int:
+    from bergsql.engine.connectors.kafka.offsets import first_offset
+
+    return first_offset(consumer, place)
+
+
+def read_whole(source: KafkaSource, prefix: str) -> ReadAtOnce:
+    """All rows of a bounded table, read now."""
+    from bergsql.engine.connectors.reading import read_all
+
+    return read_all(source, prefix)

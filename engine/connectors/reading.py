@@ -1,0 +1,114 @@
+"""A bounded source read at once: what its reader gives, as one stream of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.plan.relations import ReadAtOnce
+from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.sql.type_names import duckdb_name
+from bergsql.engine.streaming.changelog import ChangelogMode
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from bergsql.engine.streaming.sources.base import Source
+
+_ROWS = 100_000
+_BYTES = 64 << 20
+
+
+def read_all(source: Source, prefix: str) -> ReadAtOnce:
+    """All rows of a bounded source that only gives rows.
+
+    :raises BergError: INVALID for one that gives changes, or has no end.
+    """
+    if not source.bounded:
+        raise BergError(ErrorCode.INVALID, f"{source.name} has no end: it is read as a stream.")
+    if source.mode is not ChangelogMode.INSERT_ONLY:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{source.name} gives changes, which a batch cannot read.",
+            hint="SET 'execution.runtime-mode' = 'streaming'; reads them as a stream that ends.",
+        )
+    name = f"{prefix}read"
+    items = ", ".join(f"CAST(c{i} AS {duckdb_name(c.type)}) AS c{i}" for i, c in enumerate(source.columns))
+    return ReadAtOnce(f"(SELECT {items} FROM {identifier(name)})", {name: _Rows(source)})
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """It may be read many times: each time by a reader of its own."""
+
+    source: Source
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._schema().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_batches(self._schema(), self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(f"c{i}" for i in range(len(self.source.columns)))
+
+    def _schema(self) -> pa.Schema:
+        import duckdb
+
+        items = ", ".join(f"NULL::{duckdb_name(c.type)} AS c{i}" for i, c in enumerate(self.source.columns))
+        with duckdb.connect() as connection:
+            return connection.sql(f"SELECT {items}").to_arrow_table().schema
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        import duckdb
+
+        from bergsql.engine.table.file_streams import told
+
+        schema = self._schema()
+        with told(), duckdb.connect() as connection:
+            context = _Context(connection)
+            reader = self.source.reader(context, None)
+            try:
+                while not reader.finished:
+                    batch = reader.poll()
+                    if batch is None:
+                        continue
+                    rows = connection.sql(f"SELECT {self._names} FROM {batch.sql}").to_arrow_table()
+                    yield from rows.cast(schema).to_batches()
+                    context.end_round()
+            finally:
+                reader.close()
+
+
+class _Context:
+    """What a reader asks of the runtime."""
+
+    max_rows = _ROWS
+    max_bytes = _BYTES
+    time_zone = "UTC"
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+        self._relations: list[str] = []
+        self._count = 0
+
+    def relation(self, rows: pa.Table) -> str:
+        self._count += 1
+        name = f"read{self._count}"
+        self.cursor.register(name, rows)
+        self._relations.append(name)
+        return name
+
+    def end_round(self) -> None:
+        while self._relations:
+            self.cursor.unregister(self._relations.pop())
+
+    def note(self, message: str) -> None:
+        """A batch has nobody to tell while it reads."""
