@@ -1,0 +1,396 @@
+"""The binlog as a stream of changes: read by a thread of its own, so that nobody waits for what has not come."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.connectors.mysql.position import Position
+
+if TYPE_CHECKING:
+    from pymysqlreplication import BinLogStreamReader
+
+Row = Sequence[Any]
+"""Values in the order of the columns of their event: Python's, as :class:`~.values.Columns` takes them."""
+
+
+class ChangeKind(Enum):
+    """What a statement did to rows."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class Change(NamedTuple):
+    """Rows of one table that one event of the binlog changes.
+
+    before, after
+        Rows as they were and as they are, in the order of ``columns``: of an UPDATE both, as many.
+    columns
+        The names of the table's columns, as the event has them.
+    timestamp
+        When, in milliseconds since 1970; whole seconds.
+    position
+        Behind its last row: ``row`` counts the rows of tables that are read since the transaction's start.
+    """
+
+    schema: str
+    table: str
+    kind: ChangeKind
+    before: list[Row]
+    after: list[Row]
+    columns: tuple[str, ...]
+    timestamp: int
+    position: Position
+
+    @property
+    def rows(self) -> int:
+        return max(len(self.before), len(self.after))
+
+
+class SchemaChange(NamedTuple):
+    """A statement that changes tables, in the database ``schema``."""
+
+    schema: str
+    sql: str
+    timestamp: int
+    position: Position
+
+
+class Moved(NamedTuple):
+    """Everything before ``position`` has been read: transactions have ended, of whatever tables."""
+
+    position: Position
+
+
+Event = Change | SchemaChange | Moved
+
+_MOST_ROWS: Final = 50_000
+"""Rows that wait to be taken: then the thread waits."""
+_HEARTBEAT: Final = 10.0
+"""Seconds of silence after which the server says that it is there."""
+_CONNECTIONS: Final = 2
+"""For the stream, and for questions about it."""
+_CODECS: Final[Mapping[str, str]] = {
+    "utf16": "utf-16-be",
+    "ucs2": "utf-16-be",
+    "utf16le": "utf-16-le",
+    "utf32": "utf-32-be",
+}
+"""What Python calls the encodings that the library does not know, or takes for those of this machine's order."""
+_COMPRESSED: Final = frozenset({40, *range(165, 172)})
+"""MySQL's transactions and MariaDB's events that are compressed: their rows are not read."""
+
+
+class Binlog:
+    """A binlog from a position on. Close it to end its thread and its connection."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        position: Position,
+        wants: Callable[[str, str], bool],
+        *,
+        server_id: int,
+        is_mariadb: bool,
+        by_gtid: bool = False,
+        translate: Callable[[Exception], BergError],
+    ) -> None:
+        """
+        :param settings: what PyMySQL connects with.
+        :param wants: whether rows of a table, by its database and name, are read.
+        :param server_id: what no other replica of the server is called.
+        :param by_gtid: begin behind the position's GTIDs, on a server where its file means nothing.
+        :param translate: what errors of the driver are told as.
+        """
+        self._settings = dict(settings)
+        self._wants = wants
+        self._server_id = server_id
+        self._is_mariadb = is_mariadb
+        self._by_gtid = by_gtid
+        self._translate = translate
+        self._base = position
+        self._skip = position.row
+        self._in_transaction = 0
+        self._gtid: str | None = None
+        self._known: dict[int, tuple[bool, tuple[str, ...], tuple[str, ...]]] = {}
+        self._events: deque[Event] = deque()
+        self._waiting = 0
+        self._error: BergError | None = None
+        self._closed = False
+        self._changed = threading.Condition()
+        self._connections: list[Any] = []
+        self._thread = threading.Thread(target=self._run, name="binlog", daemon=True)
+        self._thread.start()
+
+    # --- for who reads -----------------------------------------------------------------------------------------------
+
+    def read(self, most: int, patience: float = 0.0) -> list[Event]:
+        """Events of about ``most`` rows that have come; it waits up to ``patience`` seconds for the first.
+
+        :raises BergError: what ended the stream, when all before it has been read.
+        """
+        found: list[Event] = []
+        rows = 0
+        with self._changed:
+            if not self._events and self._error is None and patience > 0:
+                self._changed.wait(patience)
+            while self._events and rows < most:
+                event = self._events.popleft()
+                found.append(event)
+                if isinstance(event, Change):
+                    rows += event.rows
+                    self._waiting -= event.rows
+            self._changed.notify_all()
+            if not found and self._error is not None:
+                raise self._error
+        return found
+
+    def close(self) -> None:
+        """End it, at once."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for connection in self._connections:
+            with suppress(Exception):  # it may be closed
+                connection._sock.shutdown(socket.SHUT_RDWR)
+        self._thread.join(10)
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        stream: BinLogStreamReader | None = None
+        try:
+            stream = self._opened()
+            while not self._closed:
+                event = stream.fetchone()
+                if event is None:
+                    raise EOFError("the server ended the stream")
+                self._take(stream, event)
+        except BaseException as error:
+            found = error if isinstance(error, BergError) else self._told(error)
+            with self._changed:
+                if not self._closed:
+                    self._error = found
+                self._changed.notify_all()
+        finally:
+            if stream is not None:
+                with suppress(Exception):
+                    stream.close()
+            for connection in self._connections:
+                with suppress(Exception):
+                    connection.close()
+
+    def _told(self, error: BaseException) -> BergError:
+        if isinstance(error, Exception):
+            return self._translate(error)
+        return BergError(ErrorCode.INTERNAL, f"Reading the binlog ended: {type(error).__name__}.")
+
+    def _opened(self) -> BinLogStreamReader:
+        import logging
+
+        import pymysql
+        from pymysqlreplication import BinLogStreamReader
+        from pymysqlreplication import event as events
+        from pymysqlreplication.row_event import (
+            DeleteRowsEvent,
+            PartialUpdateRowsEvent,
+            TableMapEvent,
+            UpdateRowsEvent,
+            WriteRowsEvent,
+        )
+
+        def connect(**settings: Any) -> Any:
+            # The library connects again by itself, and then in the middle of a transaction, whose tables it forgot.
+            if len(self._connections) == _CONNECTIONS:
+                raise ConnectionError("the connection was lost")
+            made = pymysql.connect(**settings)
+            self._connections.append(made)
+            return made
+
+        logging.getLogger("pymysqlreplication").disabled = True
+        kinds = [
+            WriteRowsEvent,
+            UpdateRowsEvent,
+            PartialUpdateRowsEvent,
+            DeleteRowsEvent,
+            TableMapEvent,
+            events.QueryEvent,
+            events.XidEvent,
+            events.GtidEvent,
+            events.MariadbGtidEvent,
+            events.HeartbeatLogEvent,
+            events.RotateEvent,
+            events.NotImplementedEvent,
+        ]
+        place: dict[str, Any] = {"log_file": self._base.file, "log_pos": self._base.pos, "is_mariadb": False}
+        if self._by_gtid:  # with a file, MariaDB's is read from its start if it is named so
+            place = {"auto_position": self._base.gtid, "is_mariadb": self._is_mariadb}
+        # Heartbeats tell that the server is there: twice without one, and it is not.
+        settings = {**self._settings, "read_timeout": 3 * _HEARTBEAT}
+        return BinLogStreamReader(
+            connection_settings=settings,
+            ctl_connection_settings=dict(self._settings),
+            server_id=self._server_id,
+            resume_stream=True,
+            blocking=True,
+            only_events=kinds,
+            filter_non_implemented_events=False,
+            slave_heartbeat=_HEARTBEAT,
+            pymysql_wrapper=connect,
+            enable_logging=False,
+            freeze_schema=False,
+            **place,
+        )
+
+    def _take(self, stream: BinLogStreamReader, event: Any) -> None:
+        name = type(event).__name__
+        match name:
+            case "WriteRowsEvent" | "UpdateRowsEvent" | "DeleteRowsEvent" | "PartialUpdateRowsEvent":
+                self._take_rows(event, name)
+            case "TableMapEvent":
+                self._take_table(event)
+            case "XidEvent":
+                self._ended(stream)
+            case "QueryEvent":
+                self._take_query(stream, event)
+            case "GtidEvent" | "MariadbGtidEvent":
+                self._gtid = _with(self._base.gtid, event.gtid, is_mariadb=name == "MariadbGtidEvent")
+            case "RotateEvent":
+                if not self._in_transaction:
+                    self._base = Position(event.next_binlog, event.position, self._base.gtid)
+                    self._put(Moved(self._base))
+            case "NotImplementedEvent" if event.event_type in _COMPRESSED:
+                raise BergError(
+                    ErrorCode.CONFIG,
+                    "The binlog is compressed, which cannot be read.",
+                    hint="SET GLOBAL log_bin_compress = OFF (MySQL: binlog_transaction_compression = OFF).",
+                )
+
+    def _ended(self, stream: BinLogStreamReader) -> None:
+        """A transaction is over: one may begin here."""
+        self._base = Position(stream.log_file, stream.log_pos, self._gtid or self._base.gtid)
+        self._in_transaction, self._skip = 0, 0
+        self._put(Moved(self._base))
+
+    def _take_table(self, event: Any) -> None:
+        columns = tuple(c.name for c in event.columns)
+        wanted = self._wants(event.schema, event.table)
+        if wanted and any(not name or name.startswith("UNKNOWN_COL") for name in columns):
+            raise BergError(
+                ErrorCode.CONFIG,
+                f"The binlog does not name the columns of {event.schema}.{event.table}.",
+                hint="SET GLOBAL binlog_row_metadata = FULL; and let sessions connect anew.",
+            )
+        for column in event.columns:
+            column.character_set_name = _CODECS.get(column.character_set_name, column.character_set_name)
+        sets = tuple(c.name for c in event.columns if c.set_values)
+        self._known[event.table_id] = (wanted, columns, sets)
+
+    def _take_rows(self, event: Any, name: str) -> None:
+        wanted, columns, sets = self._known.get(event.table_id, (False, (), ()))
+        if not wanted:
+            return
+        _check_image(event)
+        before: list[Row] = []
+        after: list[Row] = []
+        for row in event.rows:
+            if name in ("UpdateRowsEvent", "PartialUpdateRowsEvent"):
+                before.append(_filled(row, "before_values", sets))
+                after.append(_filled(row, "after_values", sets))
+            else:
+                (after if name == "WriteRowsEvent" else before).append(_filled(row, "values", sets))
+        count = max(len(before), len(after))
+        self._in_transaction += count
+        if self._in_transaction <= self._skip:
+            return
+        new = min(count, self._in_transaction - self._skip)
+        kind = {"WriteRowsEvent": ChangeKind.INSERT, "DeleteRowsEvent": ChangeKind.DELETE}.get(name, ChangeKind.UPDATE)
+        base = self._base
+        self._put(
+            Change(
+                event.schema,
+                event.table,
+                kind,
+                before[-new:] if before else before,
+                after[-new:] if after else after,
+                columns,
+                event.timestamp * 1000,
+                Position(base.file, base.pos, base.gtid, row=self._in_transaction),
+            )
+        )
+
+    def _take_query(self, stream: BinLogStreamReader, event: Any) -> None:
+        text = event.query.decode(errors="replace") if isinstance(event.query, bytes) else str(event.query)
+        schema = event.schema.decode(errors="replace") if isinstance(event.schema, bytes) else str(event.schema)
+        word = text.lstrip(" \t\r\n(/*!0123456789").split(None, 1)[0].upper().rstrip(";") if text.strip() else ""
+        match word:
+            case "BEGIN" | "SAVEPOINT" | "XA":
+                return
+            case "COMMIT" | "ROLLBACK":
+                self._ended(stream)
+            case "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "LOAD" | "WITH" | "MERGE":
+                raise BergError(
+                    ErrorCode.CONFIG,
+                    f"A statement was written to the binlog as a text, not as rows: {text[:100]}",
+                    hint="SET GLOBAL binlog_format = 'ROW'; and let sessions connect anew. Then start a new job.",
+                )
+            case _:
+                self._ended(stream)
+                self._put(SchemaChange(schema, text, event.timestamp * 1000, self._base))
+
+    def _put(self, event: Event) -> None:
+        with self._changed:
+            if isinstance(event, Moved) and self._events and isinstance(self._events[-1], Moved):
+                self._events[-1] = event
+            else:
+                self._events.append(event)
+            if isinstance(event, Change):
+                self._waiting += event.rows
+            self._changed.notify_all()
+            while self._waiting >= _MOST_ROWS and not self._closed:
+                self._changed.wait(1.0)
+
+
+def _filled(row: Mapping[str, Any], part: str, sets: tuple[str, ...]) -> Row:
+    """The values of a row. An empty SET is told as nothing, with the reason beside it."""
+    values: dict[str, Any] = row[part]
+    if sets:
+        reasons = row[part.replace("values", "none_sources")]
+        for name in sets:
+            if values[name] is None and str(reasons.get(name, "")).casefold().endswith("empty set"):
+                values[name] = set()
+    return tuple(values.values())
+
+
+def _check_image(event: Any) -> None:
+    """Refuse rows of which some columns are not told."""
+    count = event.number_of_columns
+    for bitmap in ("columns_present_bitmap", "columns_present_bitmap2"):
+        found = getattr(event, bitmap, None)
+        if found is not None and sum(byte.bit_count() for byte in found) < count:
+            raise BergError(
+                ErrorCode.CONFIG,
+                f"The binlog holds only a part of the columns of {event.schema}.{event.table}.",
+                hint="SET GLOBAL binlog_row_image = 'FULL'; and let sessions connect anew. Then start a new job.",
+            )
+
+
+def _with(executed: str | None, gtid: str, *, is_mariadb: bool) -> str:
+    """What was executed, with one transaction more."""
+    if not is_mariadb:
+        from pymysqlreplication.gtid import Gtid, GtidSet
+
+        made = GtidSet(executed or "")
+        made.merge_gtid(Gtid(gtid))
+        return str(made)
+    newest = {g.split("-")[0]: g for g in (executed or "").split(",") if g}
+    newest[gtid.split("-")[0]] = gtid
+    return ",".join(newest.values())

@@ -1,0 +1,186 @@
+"""MariaDB's binlog as a stream of changes: what it gives, where it goes on, and what it refuses."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.connectors.mysql.binlog import Binlog, Change, ChangeKind, Event, Moved, SchemaChange
+from bergsql.engine.connectors.mysql.position import Position
+from tests.support.services.mariadb import PASSWORD, USER, MariaDB
+
+DATABASE = "mysql_binlog"
+_ids = count(4_100_000)
+
+
+@pytest.fixture
+def table(mariadb: MariaDB) -> str:
+    mariadb.run(
+        f"CREATE DATABASE IF NOT EXISTS {DATABASE}",
+        f"DROP TABLE IF EXISTS {DATABASE}.t, {DATABASE}.other",
+        f"CREATE TABLE {DATABASE}.t (i INT PRIMARY KEY, v VARCHAR(10))",
+        f"CREATE TABLE {DATABASE}.other (i INT PRIMARY KEY)",
+    )
+    return f"{DATABASE}.t"
+
+
+def end(mariadb: MariaDB, *, gtid: bool = False) -> Position:
+    file, pos, *_ = mariadb.run("SHOW MASTER STATUS")[0]
+    executed = str(mariadb.run("SELECT @@gtid_binlog_pos")[0][0]) if gtid else None
+    return Position(str(file), int(pos), executed)
+
+
+def translated(error: Exception) -> BergError:
+    return BergError(ErrorCode.CONNECTION, " ".join(map(str, error.args)))
+
+
+@contextmanager
+def followed(mariadb: MariaDB, start: Position, **more: Any) -> Iterator[Binlog]:
+    settings = {"host": "127.0.0.1", "port": mariadb.port, "user": USER, "password": PASSWORD, "charset": "utf8mb4"}
+    made = Binlog(
+        settings,
+        start,
+        lambda schema, name: (schema, name) == (DATABASE, "t"),
+        server_id=next(_ids),
+        is_mariadb=True,
+        translate=translated,
+        **more,
+    )
+    with closing(made):
+        yield made
+
+
+def until(binlog: Binlog, holds: Callable[[list[Event]], object], most: int = 1000) -> list[Event]:
+    found: list[Event] = []
+    deadline = time.monotonic() + 30
+    while not holds(found):
+        assert time.monotonic() < deadline, found
+        found += binlog.read(most, 0.1)
+    return found
+
+
+def rows(events: list[Event]) -> list[tuple[str, list[Any], list[Any]]]:
+    return [(e.kind.value, [*e.before], [*e.after]) for e in events if isinstance(e, Change)]
+
+
+def total(events: list[Event]) -> int:
+    return sum(e.rows for e in events if isinstance(e, Change))
+
+
+def test_what_statements_did_to_rows(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb)
+    mariadb.run(
+        f"INSERT INTO {table} VALUES (1, 'a'), (2, NULL)",
+        f"INSERT INTO {DATABASE}.other VALUES (1)",
+        f"UPDATE {table} SET v = 'b' WHERE i = 1",
+        f"REPLACE INTO {table} VALUES (2, 'c')",
+        f"DELETE FROM {table} WHERE i = 1",
+    )
+    with followed(mariadb, start) as binlog:
+        found = until(binlog, lambda events: total(events) == 5)
+    assert rows(found) == [
+        ("insert", [], [(1, "a"), (2, None)]),
+        ("update", [(1, "a")], [(1, "b")]),
+        ("update", [(2, None)], [(2, "c")]),
+        ("delete", [(1, "b")], []),
+    ]
+
+
+def test_it_goes_on_anywhere_in_a_transaction(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb, gtid=True)
+    with mariadb.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for n in range(30):
+            cursor.execute(f"INSERT INTO {table} VALUES ({2 * n}, 'x'), ({2 * n + 1}, 'y')")
+        cursor.execute(f"INSERT INTO {DATABASE}.other VALUES (1)")
+        connection.commit()
+    mariadb.run(f"INSERT INTO {table} VALUES (60, 'z')")
+    seen: list[int] = []
+    at = start
+    while len(seen) < 61:
+        with followed(mariadb, Position.from_json(at.to_json())) as binlog:
+            found = until(binlog, lambda events: total(events) > 0, most=7)
+            for event in found:
+                at = event.position
+                if isinstance(event, Change):
+                    seen += [row[0] for row in event.after]
+    assert seen == list(range(61))
+
+
+def test_it_goes_on_by_gtid(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb, gtid=True)
+    mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')")
+    with followed(mariadb, start) as binlog:
+        found = until(binlog, lambda events: events and isinstance(events[-1], Moved) and total(events))
+    behind = found[-1].position
+    assert behind.gtid == str(mariadb.run("SELECT @@gtid_binlog_pos")[0][0])
+    mariadb.run(f"INSERT INTO {table} VALUES (2, 'b')")
+    elsewhere = Position("nowhere.000009", 4, behind.gtid)
+    with followed(mariadb, elsewhere, by_gtid=True) as binlog:
+        assert rows(until(binlog, total)) == [("insert", [], [(2, "b")])]
+
+
+def test_changed_tables_and_new_files(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb)
+    mariadb.run(f"ALTER TABLE {table} ADD COLUMN w INT", "FLUSH BINARY LOGS", f"INSERT INTO {table} VALUES (1, 'a', 7)")
+    with followed(mariadb, start) as binlog:
+        found = until(binlog, total)
+    (change,) = [e for e in found if isinstance(e, Change)]
+    assert (change.kind, change.columns, change.after) == (ChangeKind.INSERT, ("i", "v", "w"), [(1, "a", 7)])
+    assert [e.sql for e in found if isinstance(e, SchemaChange)] == [f"ALTER TABLE {table} ADD COLUMN w INT"]
+    assert start < change.position
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("SET SESSION binlog_row_image = 'MINIMAL'", "only a part of the columns"),
+        ("SET SESSION binlog_format = 'STATEMENT'", "as a text, not as rows"),
+    ],
+)
+def test_rows_that_are_not_told_whole_are_refused(mariadb: MariaDB, table: str, setting: str, told: str) -> None:
+    mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')")
+    start = end(mariadb)
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(setting)
+        cursor.execute(f"UPDATE {table} SET v = 'b' WHERE i = 1")
+    with followed(mariadb, start) as binlog, pytest.raises(BergError, match=told):
+        until(binlog, total)
+
+
+def test_a_file_that_is_gone_is_told(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb)
+    mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')", "FLUSH BINARY LOGS")
+    deadline = time.monotonic() + 30
+    while any(name == start.file for name, *_ in mariadb.run("SHOW BINARY LOGS")):
+        assert time.monotonic() < deadline, "readers that are gone hold the file"
+        mariadb.run(f"INSERT INTO {DATABASE}.other VALUES ({time.monotonic_ns() % 2**31})", "FLUSH BINARY LOGS")
+        mariadb.run(f"PURGE BINARY LOGS TO '{end(mariadb).file}'")
+    with followed(mariadb, start) as binlog, pytest.raises(BergError, match="1236"):
+        until(binlog, total)
+
+
+def test_a_connection_that_breaks_is_told_and_nothing_goes_on_behind_it(mariadb: MariaDB, table: str) -> None:
+    with followed(mariadb, end(mariadb)) as binlog:
+        mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')")
+        assert total(until(binlog, total)) == 1
+        for (number,) in mariadb.run("SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"):
+            mariadb.run(f"KILL {number}")
+        with pytest.raises(BergError) as failed:
+            until(binlog, lambda _: False)
+    assert failed.value.code is ErrorCode.CONNECTION
+
+
+@pytest.mark.usefixtures("table")
+def test_closing_ends_a_wait_at_once(mariadb: MariaDB) -> None:
+    began = time.monotonic()
+    with followed(mariadb, end(mariadb)) as binlog:
+        until(binlog, lambda events: events)
+    assert time.monotonic() - began < 10
+    assert not [t for t in threading.enumerate() if t.name == "binlog"]
