@@ -200,6 +200,69 @@ def test_rows_without_a_key_may_come_twice_where_no_table_can_be_made(
     writer.close()
 
 
+def test_rows_wait_for_locks_of_others(request: pytest.FixtureRequest, tmp_path: Path, duck: Duck) -> None:
+    """Who holds them too long ends the run, which begins again by its strategy: what was prepared is kept."""
+    import sqlite3
+
+    place = place_in("sqlite", request, tmp_path)
+    place.run(CREATE)
+    context = HandContext(duck)
+    more = {"sink.max-retries": "1", "connection.max-retry-timeout": "1 ms"}
+    sink = JdbcSink(place.table("t", PAIR, (0,), more))
+    writer = sink.writer(context, 0)
+    writer.write(changes(("+I", 1, "a")))
+    kept = writer.prepare(1)
+    other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(BergError, match="is locked by others: database is locked") as told:
+        writer.commit(1, kept)
+    assert told.value.code == "CONNECTION"
+    assert [note.rpartition(". ")[2] for note in context.notes] == ["It is tried again."]
+    other.rollback()
+    other.close()
+    writer.commit(1, kept)
+    assert place.run(ROWS) == [(1, "a")]
+    writer.close()
+
+
+def test_a_deadlock_is_tried_again(
+    request: pytest.FixtureRequest, tmp_path: Path, duck: Duck, mariadb: MariaDB
+) -> None:
+    """A row that another transaction holds, until the server gives up waiting; then it is free."""
+    import threading
+
+    place = place_in("mariadb", request, tmp_path)
+    place.run(CREATE, "INSERT INTO {t} VALUES (1, 'a')")
+    context = HandContext(duck)
+    holder = mariadb.connect(autocommit=False)
+    try:
+        mariadb.run("SET GLOBAL innodb_lock_wait_timeout = 1")
+        with holder.cursor() as cursor:
+            cursor.execute(f"UPDATE {place.prefix}t SET name = 'b'")
+        writer = writer_of(place, context)
+        writer.write(changes(("-U", 1, "a"), ("+U", 1, "c")))
+        free = threading.Timer(1.2, holder.rollback)
+        free.start()
+        assert checkpoint(writer, 1)
+        free.join()
+        writer.close()
+    finally:
+        mariadb.run("SET GLOBAL innodb_lock_wait_timeout = 50")
+        holder.close()
+    assert place.run(ROWS) == [(1, "c")]
+    (note,) = context.notes
+    assert "Lock wait timeout exceeded" in note
+
+
+def test_a_table_without_transactions_is_told_of(request: pytest.FixtureRequest, tmp_path: Path, duck: Duck) -> None:
+    place = place_in("mariadb", request, tmp_path)
+    place.run("CREATE TABLE {t} (id INT NOT NULL PRIMARY KEY, name VARCHAR(10)) ENGINE = MyISAM")
+    context = HandContext(duck)
+    writer_of(place, context).close()
+    (note,) = context.notes
+    assert "knows no transactions" in note
+
+
 def test_the_binlog_shows_the_changed_keys_alone(
     request: pytest.FixtureRequest, tmp_path: Path, duck: Duck, mariadb: MariaDB
 ) -> None:

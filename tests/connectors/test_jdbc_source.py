@@ -322,6 +322,17 @@ def test_dates_of_zeros(request: pytest.FixtureRequest, tmp_path: Path, session:
     assert rows(session, "SELECT d FROM r") == [(dt.date(1, 1, 1),)]
 
 
+def test_what_python_has_no_value_for(request: pytest.FixtureRequest, tmp_path: Path, session: Session) -> None:
+    place = place_in("postgres", request, tmp_path)
+    place.run("CREATE TABLE {t} (d DATE, n NUMERIC)", "INSERT INTO {t} VALUES ('0044-03-15 BC', 'NaN')")
+    run(session, f"CREATE TABLE d (d DATE) {place.clause('t')}")
+    with pytest.raises(BergError, match=r"cannot be read: year -4[34] is out of range"):
+        rows(session, "SELECT * FROM d")
+    run(session, f"CREATE TABLE n (n DECIMAL(10, 2)) {place.clause('t')}")
+    with pytest.raises(BergError, match=r"declared as DECIMAL\(10, 2\), and a value is 'NaN'"):
+        rows(session, "SELECT * FROM n")
+
+
 def test_wall_clocks_and_instants_are_apart(request: pytest.FixtureRequest, tmp_path: Path, session: Session) -> None:
     """A wall clock that is declared as an instant is one of the zone in the URL, UTC without."""
     place = place_in("mariadb", request, tmp_path)

@@ -99,6 +99,7 @@ class Database:
         :raises BergError: of whatever is done on it.
         """
         with self.translated(), self.engine.connect() as connection:
+            connection.begin()  # what goes to the driver past SQLAlchemy belongs to it, too
             yield connection
 
     @contextmanager

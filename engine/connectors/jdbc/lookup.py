@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bergsql.engine.connectors.jdbc.scan import selected, table_of
+from bergsql.engine.connectors.jdbc.scan import chunks, selected, table_of
 from bergsql.engine.connectors.jdbc.values import writing
 from bergsql.engine.streaming.sources.base import Lookup
 
@@ -121,8 +121,11 @@ class JdbcLookup(Lookup):
             query = query.where(by[0].in_([value for (value,) in given]))
         else:
             query = query.where(sa.tuple_(*by).in_(given))
-        rows = source.values.read(connection.execute(query).fetchall(), self._all)
-        return list(zip(*(c.to_pylist() for c in rows.columns), strict=True))
+        found: list[tuple[Any, ...]] = []
+        for fetched in chunks(connection, query, source.settings.fetch_size, source.database):
+            rows = source.values.read(fetched, self._all)
+            found += zip(*(c.to_pylist() for c in rows.columns), strict=True)
+        return found
 
     def _written(self, key: Key) -> Key:
         return tuple(v if convert is None else convert(v) for v, convert in zip(key, self._write, strict=True))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.jdbc.columns import Family, Stored
 from bergsql.engine.connectors.jdbc.url import Dialect
 from bergsql.engine.sql.types import TEXTS, Kind
@@ -56,15 +57,27 @@ def _fetched(
     Without ``positions`` only their number counts.
     """
     with database.connected() as connection:
-        done = False
-        try:
-            result = connection.execution_options(stream_results=True, max_row_buffer=size).execute(query)
-            while rows := result.fetchmany(size):
-                yield _arrow(rows, values, positions)
-            done = True
-        finally:
-            if not done:
-                _abandon(connection, database.dialect)
+        streaming = connection.execution_options(stream_results=True, max_row_buffer=size)
+        for rows in chunks(streaming, query, size, database):
+            yield _arrow(rows, values, positions)
+
+
+def chunks(connection: Connection, query: Select[Any], size: int, database: Database) -> Iterator[Sequence[Any]]:
+    """The rows of a query, some at a time.
+
+    :raises BergError: INVALID for a value that Python has none for, as a date before the year 1.
+    """
+    done = False
+    try:
+        result = connection.execute(query)
+        while rows := result.fetchmany(size):
+            yield rows
+        done = True
+    except (ValueError, OverflowError) as error:
+        raise BergError(ErrorCode.INVALID, f"A value of {database.name} cannot be read: {error}.") from None
+    finally:
+        if not done:
+            _abandon(connection, database.dialect)
 
 
 def _arrow(rows: Sequence[Any], values: Values, positions: Sequence[int]) -> pa.Table:
@@ -81,8 +94,10 @@ def _abandon(connection: Connection, dialect: Dialect) -> None:
         return
     with suppress(Exception):
         driver: Any = connection.connection.driver_connection
-        connection.invalidate()
+        if driver._result is not None:
+            driver._result.unbuffered_active = False
         driver._force_close()
+        connection.invalidate()
 
 
 class Rows:
@@ -107,7 +122,6 @@ class Rows:
         return reader.__arrow_c_stream__()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        from bergsql.catalog.errors import BergError
         from bergsql.engine.duck import StreamFailure
 
         try:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Row = Sequence[Any]
 
+_ROWS = "__bergsql_rows__"
+"""What stands for rows in a statement until the driver fills them in."""
 _MOST_KEYS = 500
 """Of one DELETE."""
 
@@ -37,7 +39,7 @@ class Statements:
 
     def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
         if rows:
-            connection.execute(self._table.insert(), self._named(rows))
+            self._put(connection, self._table.insert(), rows)
 
     def upsert(self, connection: Connection, rows: Sequence[Row]) -> None:
         if not rows:
@@ -45,7 +47,7 @@ class Statements:
         if self._one_by_one and self._rest:
             self.insert(connection, [row for row in rows if not self._updated(connection, row)])
         else:
-            connection.execute(self._upsert(connection), self._named(rows))
+            self._put(connection, self._upsert(connection), rows)
 
     def delete(self, connection: Connection, rows: Sequence[Row]) -> None:
         import sqlalchemy as sa
@@ -57,6 +59,21 @@ class Statements:
             else:
                 condition = sa.tuple_(*self._by).in_(keys)
             connection.execute(self._table.delete().where(condition))
+
+    def _put(self, connection: Connection, statement: Any, rows: Sequence[Row]) -> None:
+        """Run an INSERT with many rows."""
+        if self._dialect is not Dialect.POSTGRES:
+            connection.execute(statement, self._named(rows))
+            return
+        import sqlalchemy as sa
+        from psycopg2.extras import execute_values
+
+        # SQLAlchemy would send ON CONFLICT row by row, the driver's own way takes all at once.
+        many = statement.from_select(self._names, sa.text(f"VALUES {_ROWS}").columns())
+        sql = str(many.compile(dialect=connection.dialect)).replace(_ROWS, "%s")
+        cursor: Any = connection.connection.cursor()
+        with cursor:
+            execute_values(cursor, sql, rows, page_size=len(rows))
 
     def _named(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         return [dict(zip(self._names, row, strict=True)) for row in rows]

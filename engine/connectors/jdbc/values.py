@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Convert = Callable[[Any], Any]
 """What makes one value, which is not None, of another."""
 
+_WIDE = Context(prec=76)
 _DAY = timedelta(days=1)
 _FIRST = datetime(1970, 1, 1)
 
@@ -61,6 +62,7 @@ class Values:
         self._types = [arrow_type(c.type) for c in self.columns]
         pairs = list(zip(self.columns, self.stored, strict=True))
         self._read = [reading(c.type, s, address) for c, s in pairs]
+        self._plain = [_is_plain(c.type, s) for c, s in pairs]
         self._write = [writing(c.type, s, address) for c, s in pairs]
 
     def schema(self, positions: Sequence[int]) -> pa.Schema:
@@ -84,6 +86,11 @@ class Values:
         import pyarrow as pa
 
         convert, type_ = self._read[position], self._types[position]
+        if self._plain[position]:
+            try:
+                return pa.array(values, type_)
+            except (ValueError, TypeError, ArithmeticError, pa.ArrowException):
+                pass  # one value may be of another kind than the others
         try:
             if convert is not None:
                 values = [None if v is None else convert(v) for v in values]
@@ -133,6 +140,15 @@ class Values:
 # --- from the database ------------------------------------------------------------------------------------------------
 
 
+def _is_plain(type_: DataType, stored: Stored) -> bool:
+    """Whether Arrow takes most values as the driver gives them, and refuses the others."""
+    if type_.kind in STAMPS:
+        wanted = Family.INSTANT if type_.kind is Kind.TIMESTAMP_LTZ else Family.TIMESTAMP
+        return stored.family is wanted and _unit(type_, stored) == 1
+    texts = type_.kind in TEXTS and stored.family in (Family.TEXT, Family.OTHER)
+    return texts or type_.kind in (*INTEGERS, Kind.DECIMAL, Kind.DATE)
+
+
 def reading(type_: DataType, stored: Stored, address: Address) -> Convert | None:
     """What makes a value of a declared type of one of the driver's; None where they are the same."""
     kind = type_.kind
@@ -152,10 +168,10 @@ def reading(type_: DataType, stored: Stored, address: Address) -> Convert | None
     if kind is Kind.DATE:
         return partial(_date, address.zero_dates)
     if kind is Kind.TIME:
-        return partial(_time, _unit(type_))
+        return partial(_time, _unit(type_, stored))
     if kind in STAMPS:
         instant = stored.family is Family.INSTANT
-        return partial(_stamp, address.zero_dates, _unit(type_), instant, kind is Kind.TIMESTAMP_LTZ, zone)
+        return partial(_stamp, address.zero_dates, _unit(type_, stored), instant, kind is Kind.TIMESTAMP_LTZ, zone)
     if kind is Kind.ARRAY and stored.element is not None:
         inner = reading(type_.children[0].type, stored.element, address)
         return None if inner is None else partial(_each, inner)
@@ -166,8 +182,10 @@ def _each(convert: Convert, values: Sequence[Any]) -> list[Any]:
     return [None if v is None else convert(v) for v in values]
 
 
-def _unit(type_: DataType) -> int:
-    """How many microseconds the last digit of a time is worth."""
+def _unit(type_: DataType, stored: Stored) -> int:
+    """How many microseconds the last digit of a time is worth that is declared; 1 where the database has no more."""
+    if stored.digits is not None and stored.digits <= type_.fractional_digits:
+        return 1
     return int(10 ** (6 - min(type_.fractional_digits, 6)))
 
 
@@ -191,11 +209,7 @@ def _decimal(unit: Decimal, value: Any) -> Decimal:
     found = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
     if found.is_nan() or found.is_infinite():
         raise ValueError(value)
-    from decimal import localcontext
-
-    with localcontext() as context:
-        context.prec = 76
-        return found.quantize(unit, ROUND_HALF_UP)
+    return found.quantize(unit, ROUND_HALF_UP, _WIDE)
 
 
 def _text(value: Any) -> str:
