@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.options import OptionSpec
@@ -26,6 +26,22 @@ _SHAPES = {Kind.ROW: "OBJECT", Kind.MAP: "OBJECT", Kind.ARRAY: "ARRAY", Kind.MUL
 """What nested values are in JSON."""
 _LONGEST = 256 << 20
 """Bytes that an object may have."""
+
+
+class Part(NamedTuple):
+    """Where in an object a row is, if it is not the object itself.
+
+    structure
+        The object's structure for DuckDB's ``from_json``, with ``%s`` for each place of rows in it.
+    row
+        SQL of the row in ``w``, the object read by that structure; it may use the kept columns.
+    pointer
+        SQL of the JSON pointer to the row.
+    """
+
+    structure: str
+    row: str
+    pointer: str
 
 
 class JsonLines(Format):
@@ -82,13 +98,22 @@ class JsonLines(Format):
         """Whether what cannot be read is left out."""
         return self._lenient
 
-    def rows_of_lines(self, lines: str, kept: Sequence[str]) -> str:
+    def rows_of_lines(self, lines: str, kept: Sequence[str], part: Part | None = None) -> str:
         """Rows of texts, each an object: SQL of a query with c0 and on, ``broken`` and ``kept``.
 
-        ``lines`` has the column ``line``, NULL for what is no UTF-8, and those that are ``kept``.
+        ``lines`` has the column ``line``, NULL for what is no UTF-8, and those that are ``kept``. With ``part`` all
+        others are known to be objects, and NULL are those that cannot be read.
         """
-        structure = string_literal(self._wire.structure([(c.name, c.type) for c in self.columns]))
+        structure = self._wire.structure([(c.name, c.type) for c in self.columns])
         sound = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
+        more = "".join(f", {name}" for name in kept)
+        if part is not None:
+            whole = part.structure.replace("%s", structure)
+            read = f"(SELECT *, from_json(line, {string_literal(whole)}) AS w FROM {lines})"
+            rows = f"(SELECT {part.row} AS r, line AS doc, line IS NULL AS broken{more} FROM {read})"
+            items = [self._item(self._member(c, part.pointer), i) for i, c in enumerate(self.columns)]
+            return f"(SELECT {', '.join(items)}, broken{more} FROM {rows})"
+        structure = string_literal(structure)
         if self._complete:
             read, broken = f"from_json_strict(line, {structure})", "false"
         elif self._lenient:
@@ -98,16 +123,17 @@ class JsonLines(Format):
             refused = failure("A message is no JSON object: %s", line)
             read, broken = f"from_json(CASE WHEN {sound} THEN line ELSE {refused} END, {structure})", "false"
         doc = f"CASE WHEN NOT {broken} THEN line END" if self._lenient else "line"
-        more = "".join(f", {name}" for name in kept)
         rows = f"(SELECT {read} AS r, {doc} AS doc, {broken} AS broken{more} FROM {lines})"
         items = [self._item(self._member(c), i) for i, c in enumerate(self.columns)]
         return f"(SELECT {', '.join(items)}, broken{more} FROM {rows})"
 
-    def _member(self, column: TableColumn) -> str:
+    def _member(self, column: TableColumn, pointer: str = "") -> str:
         """SQL of a member as it was read. DuckDB makes a row without values of what is no object: that is NULL."""
         value = f"r.{identifier(column.name)}"
         wanted = _SHAPES.get(column.type.kind)
-        path = string_literal(f"/{column.name.replace('~', '~0').replace('/', '~1')}")
+        path = string_literal(json_pointer(column.name))
+        if pointer:
+            path = f"{pointer} || {path}"
         if not self._lenient:
             if self._complete:
                 return value
@@ -118,7 +144,8 @@ class JsonLines(Format):
             return f"CASE WHEN {other} <> 'NULL' AND ({unfit}) THEN {refused} ELSE {value} END"
         if wanted is None:
             return value
-        return f"CASE WHEN json_type(doc, {path}) = '{wanted}' THEN {value} END"
+        # What is not there is NULL already, or of another part that the row was made of.
+        return f"CASE WHEN coalesce(json_type(doc, {path}), '{wanted}') = '{wanted}' THEN {value} END"
 
     def _whole(self, files: Sequence[str]) -> Scan:
         types = ", ".join(
@@ -155,3 +182,8 @@ class JsonLines(Format):
         select = f"SELECT {', '.join((f'{line} AS line', *by))} FROM {rows}"
         options = ["FORMAT csv", "HEADER false", "QUOTE ''", "ESCAPE ''", "DELIM '\x01'"]
         return copy_rows(cursor, select, options, directory, size, by)
+
+
+def json_pointer(name: str) -> str:
+    """The JSON pointer (RFC 6901) to a member."""
+    return f"/{name.replace('~', '~0').replace('/', '~1')}"

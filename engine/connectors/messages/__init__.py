@@ -15,6 +15,9 @@ _CLASSES: Final[Mapping[str, tuple[str, str]]] = {
     "csv": ("texts", "CsvMessages"),
     "json": ("texts", "JsonMessages"),
     "raw": ("raw", "RawMessages"),
+    "debezium-json": ("debezium", "DebeziumMessages"),
+    "canal-json": ("canal", "CanalMessages"),
+    "maxwell-json": ("maxwell", "MaxwellMessages"),
 }
 """Module and class of each."""
 

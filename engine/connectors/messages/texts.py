@@ -53,7 +53,7 @@ class CsvMessages(MessageFormat):
 
     def encode(self, context: MessageContext, rows: str) -> str:
         line = self._csv.line([f"c{i}" for i in range(len(self.columns))])
-        return _encoded(context, rows, line)
+        return as_messages(context, rows, line)
 
 
 class JsonMessages(MessageFormat):
@@ -77,9 +77,10 @@ class JsonMessages(MessageFormat):
         return as_batch(self._json.rows_of_lines(lines, passed), self.columns, passed[:-1])
 
     def encode(self, context: MessageContext, rows: str) -> str:
-        return _encoded(context, rows, self._json.line([f"c{i}" for i in range(len(self.columns))]))
+        return as_messages(context, rows, self._json.line([f"c{i}" for i in range(len(self.columns))]))
 
 
-def _encoded(context: MessageContext, rows: str, line: str) -> str:
+def as_messages(context: MessageContext, rows: str, line: str) -> str:
+    """Messages of rows, each of which is the text ``line``."""
     passed = "".join(f", {name}" for name in others(context, rows))
     return f"(SELECT encode({line}) AS {DATA}{passed} FROM {rows})"
