@@ -107,6 +107,10 @@ the group only hears of them, and nobody joins it. Each message is read by itsel
 one that cannot be read is left out and counted. Options of a format are written as `csv.ignore-parse-errors`, and with
 `key.format` and `value.format` as `key.csv.…` and `value.csv.…`.
 """,
+    "postgres-cdc": """
+The rows of tables of PostgreSQL, and then their changes, by logical replication
+([more of it](connectors/postgres-cdc.md); `pip install 'bergsql[postgres-cdc]'`).
+""",
     "print": """
 A sink that prints each change as Flink does, `+I[1, a]`: a statement's to the standard output, a job's to its
 `job.out`. Rows are printed as they come: after a crash those since the last checkpoint come again.

@@ -1,0 +1,210 @@
+"""Publications, slots and snapshots on the server.
+
+What is exact about them (PostgreSQL's "Logical Decoding Concepts"): a slot streams the transactions whose commit stands
+in the log at or behind its consistent point, and the snapshot that its making exports sees those that committed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.connectors.postgres.client import (
+    connect,
+    connect_replication,
+    lost_changes,
+    of_slot,
+    rows,
+    shut,
+    telling,
+)
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import connection as Connection
+
+    from bergsql.engine.connectors.postgres.options import Settings
+    from bergsql.engine.connectors.postgres.tables import StoredTable
+
+
+def lsn_of(text: str) -> int:
+    """A position in the log from its text, ``16/B374D848``."""
+    high, _, low = text.partition("/")
+    return (int(high, 16) << 32) | int(low, 16)
+
+
+def lsn_text(lsn: int) -> str:
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
+
+
+def quoted(name: str) -> str:
+    """A name as PostgreSQL's statements have it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Slot(NamedTuple):
+    """A slot as it stands; ``confirmed`` is what its reader said it has."""
+
+    plugin: str
+    database: str
+    active_pid: int | None
+    confirmed: int | None
+    wal_status: str | None
+
+
+def slot(connection: Connection, settings: Settings) -> Slot | None:
+    found = rows(
+        connection,
+        "SELECT plugin, database, active_pid, confirmed_flush_lsn::text, wal_status FROM pg_replication_slots "
+        "WHERE slot_name = %s",
+        [settings.slot],
+    )
+    if not found:
+        return None
+    plugin, database, pid, confirmed, status = found[0]
+    return Slot(plugin, database, pid, lsn_of(confirmed) if confirmed else None, status)
+
+
+def ready_slot(connection: Connection, settings: Settings, *, make: bool) -> int:
+    """Where the slot is, which can be read: it is made if it is missing and ``make`` says so.
+
+    :raises BergError: where it cannot be.
+    """
+    found = slot(connection, settings)
+    what = f"The replication slot '{settings.slot}' of {settings.place}"
+    if found is None:
+        if not make:
+            raise lost_changes(f"{what} is not there.")
+        with telling(settings):
+            ((position,),) = rows(
+                connection, "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')", [settings.slot]
+            )
+        return lsn_of(position)
+    if found.plugin != "pgoutput" or found.database != settings.database:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{what} is one of plugin '{found.plugin}' and database '{found.database}'.",
+            hint="Name another 'slot.name': it is made.",
+        )
+    if found.active_pid is not None:
+        error = of_slot(f"it is active for PID {found.active_pid}", settings)
+        assert error is not None
+        raise error
+    if found.wal_status == "lost" or found.confirmed is None:
+        raise lost_changes(f"{what} no longer holds the changes that come next: it was invalidated.")
+    return found.confirmed
+
+
+def ready_publication(connection: Connection, settings: Settings, tables: Sequence[StoredTable]) -> None:
+    """See to it that the publication holds the tables.
+
+    :raises BergError: where it does not, and may not be changed.
+    """
+    name, what = quoted(settings.publication), f"The publication '{settings.publication}' of {settings.place}"
+    ids = [t.id for t in tables]
+    with telling(settings):
+        found = rows(
+            connection,
+            "SELECT puballtables, pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication "
+            "WHERE pubname = %s",
+            [settings.publication],
+        )
+        held = rows(
+            connection,
+            "SELECT c.oid::bigint FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname "
+            "JOIN pg_class c ON c.relname = p.tablename AND c.relnamespace = n.oid WHERE p.pubname = %s",
+            [settings.publication],
+        )
+        missing = [t for t in tables if t.id not in {i for (i,) in held}]
+        _check_filters(connection, settings, ids)
+        listed = ", ".join(f"{quoted(t.schema)}.{quoted(t.name)}" for t in missing)
+        if not found and settings.autocreate != "disabled":
+            of = "FOR ALL TABLES" if settings.autocreate == "all_tables" else f"FOR TABLE {listed}"
+            rows(connection, f"CREATE PUBLICATION {name} {of}")
+            return
+        if found and not found[0][1]:
+            raise BergError(
+                ErrorCode.INVALID,
+                f"{what} leaves changes out.",
+                hint=f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate');",
+            )
+        if found and missing and settings.autocreate == "filtered":
+            rows(connection, f"ALTER PUBLICATION {name} ADD TABLE {listed}")
+            return
+    if not found:
+        raise BergError(
+            ErrorCode.NOT_FOUND,
+            f"{what} is not there.",
+            hint=f"CREATE PUBLICATION {name} FOR TABLE {listed}; makes it, or "
+            "'debezium.publication.autocreate.mode' = 'filtered' does.",
+        )
+    if missing:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"{what} does not hold {missing[0].full_name}.",
+            hint=f"ALTER PUBLICATION {name} ADD TABLE {listed};",
+        )
+
+
+def _check_filters(connection: Connection, settings: Settings, ids: Sequence[int]) -> None:
+    """Refuse a publication that holds only some rows of a table (PostgreSQL 15 and later)."""
+    if connection.server_version < 150000:
+        return
+    filtered = rows(
+        connection,
+        "SELECT r.prrelid::regclass::text FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid "
+        "WHERE p.pubname = %s AND r.prrelid::bigint = ANY(%s) AND r.prqual IS NOT NULL",
+        [settings.publication, list(ids)],
+    )
+    if filtered:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"The publication '{settings.publication}' of {settings.place} holds only some rows of {filtered[0][0]}.",
+            hint="Name another one by 'debezium.publication.name': a snapshot takes all rows.",
+        )
+
+
+def log_end(connection: Connection) -> int:
+    """Behind all that has committed: what commits from now on stands at or behind it."""
+    ((text,),) = rows(connection, "SELECT pg_current_wal_insert_lsn()::text")
+    return lsn_of(text)
+
+
+class SnapshotView(NamedTuple):
+    """A connection that sees the rows as of a position: of what committed before it, all, and nothing else."""
+
+    connection: Connection
+    position: int
+
+
+def snapshot_view(settings: Settings) -> SnapshotView:
+    """A new one, by a slot that is there only for the moment. It waits for transactions that are open now.
+
+    :raises BergError: where it cannot be had.
+    """
+    maker = connect_replication(settings)
+    reader: Connection | None = None
+    try:
+        with telling(settings):
+            cursor = maker.cursor()
+            name = f"{settings.slot[:40]}_{maker.info.backend_pid}"
+            cursor.execute(f"CREATE_REPLICATION_SLOT {quoted(name)} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
+            _, position, exported, _ = cursor.fetchone()
+            reader = connect(settings)
+            rows(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            rows(reader, "SET TRANSACTION SNAPSHOT %s", [exported])
+    except BaseException:
+        shut(reader)
+        raise
+    finally:
+        shut(maker)
+    return SnapshotView(reader, lsn_of(position))
+
+
+def plain_view(settings: Settings) -> SnapshotView:
+    """One that no changes follow: it needs no slot, and has no position."""
+    reader = connect(settings)
+    with telling(settings):
+        rows(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        rows(reader, "SELECT 1")
+    return SnapshotView(reader, 0)

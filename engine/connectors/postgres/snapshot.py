@@ -1,0 +1,146 @@
+"""The rows of a table as of a snapshot, a piece at a time: by its primary key, or else by its pages."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bergsql.engine.connectors.postgres.client import telling
+from bergsql.engine.connectors.postgres.slots import quoted
+from bergsql.engine.connectors.postgres.texts import Conversions, text_array, text_name, with_place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from psycopg2.extensions import connection as Connection
+
+    from bergsql.engine.connectors.base import TableColumn
+    from bergsql.engine.connectors.postgres.options import Settings
+    from bergsql.engine.connectors.postgres.tables import StoredTable
+
+Key = list[str]
+"""The texts of a key's values."""
+_PAGES: Final = 64
+"""Pages of 8 KiB that are read at once of a table without a key."""
+
+
+class Piece(NamedTuple):
+    """Some rows. ``last``: the key of the last one, None where nothing comes behind it."""
+
+    rows: pa.Table
+    last: Key | None
+
+
+class Limits(NamedTuple):
+    rows: int
+    bytes: int
+
+
+class TableSnapshot:
+    """Reads one table on a connection that sees a snapshot."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: Settings,
+        table: StoredTable,
+        columns: Sequence[TableColumn],
+        conversions: Conversions,
+    ) -> None:
+        self._connection, self._settings, self._table = connection, settings, table
+        self._columns, self._conversions = tuple(columns), conversions
+
+    def pieces(self, after: Key | None, limits: Limits) -> Iterator[Piece]:
+        """The rows behind a key, in the key's order; of a table without a key all, in no order.
+
+        :raises BergError: where they cannot be read.
+        """
+        if not self._table.key or not self._settings.chunked:
+            yield from self._by_pages()
+            return
+        size = min(limits.rows, self._settings.chunk_rows)
+        while True:
+            found, used = self._copy(self._behind(after, size))
+            rows = found.num_rows
+            last = self._key_of_last(found) if rows == size else None
+            yield Piece(self._placed(found), last)
+            if last is None:
+                return
+            after = last
+            # What a row takes may change from place to place: twice as much as before at most.
+            size = max(1, min(limits.rows, self._settings.chunk_rows, size * 2, limits.bytes * size // max(used, 1)))
+
+    def _by_pages(self) -> Iterator[Piece]:
+        """No row moves meanwhile, as the snapshot sees it: its transaction holds a lock that keeps rewrites away."""
+        first = 0
+        while True:
+            behind = first + _PAGES
+            ends = first + _PAGES >= self._table.pages
+            upper = "" if ends else f" AND ctid < '({behind},0)'::tid"
+            found, _ = self._copy(f"WHERE ctid >= '({first},0)'::tid{upper}")
+            yield Piece(self._placed(found), None if ends else [])
+            if ends:
+                return
+            first = behind
+
+    def _behind(self, after: Key | None, size: int) -> str:
+        names = ", ".join(quoted(k) for k in self._table.key)
+        where = ""
+        if after is not None:
+            bound = ", ".join(literal(v, self._table, k) for v, k in zip(after, self._table.key, strict=True))
+            where = f"WHERE ({names}) > ({bound}) "
+        return f"{where}ORDER BY {names} LIMIT {size}"
+
+    def _copy(self, which: str) -> tuple[pa.Table, int]:
+        """The texts of rows, with those of the key behind them, and their bytes."""
+        from pyarrow import csv, string
+
+        wanted = [c.name for c in self._columns] + list(self._table.key)
+        names = [text_name(i) for i in range(len(wanted))]
+        items = ", ".join(quoted(n) for n in wanted)
+        of = f"{quoted(self._table.schema)}.{quoted(self._table.name)}"
+        buffer = io.BytesIO()
+        with telling(self._settings), self._connection.cursor() as cursor:
+            # A last column that is never NULL: a line of nothing but NULL would be empty.
+            cursor.copy_expert(
+                f"COPY (SELECT {items}, 1 FROM ONLY {of} {which}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)", buffer
+            )
+        size = buffer.tell()
+        names.append("end")
+        if not size:
+            import pyarrow as pa
+
+            return pa.table({n: pa.array([], pa.string()) for n in names}), 0
+        buffer.seek(0)
+        found = csv.read_csv(
+            buffer,
+            csv.ReadOptions(column_names=names, block_size=size + 1, use_threads=False),
+            csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+            csv.ConvertOptions(
+                column_types=dict.fromkeys(names, string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+        return found.combine_chunks(), size
+
+    def _key_of_last(self, found: pa.Table) -> Key:
+        first = len(self._columns)
+        at = found.num_rows - 1
+        return [found.column(first + n)[at].as_py() for n in range(len(self._table.key))]
+
+    def _placed(self, found: pa.Table) -> pa.Table:
+        texts = {}
+        for n, (each, how) in enumerate(zip(self._columns, self._conversions, strict=True)):
+            values = found.column(n)
+            one = values.chunk(0) if values.num_chunks else values.combine_chunks()
+            texts[text_name(n)] = text_array(one, how, each.name)
+        return with_place(texts, self._table.schema, self._table.name, found.num_rows)
+
+
+def literal(value: str, table: StoredTable, key: str) -> str:
+    """A value of a key's column in a statement."""
+    escaped = value.replace("'", "''").replace("\\", "\\\\")
+    mark = "E" if "\\" in value else ""
+    return f"{mark}'{escaped}'::{table.columns[key].sql}"
