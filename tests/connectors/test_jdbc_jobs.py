@@ -13,7 +13,7 @@ from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.streaming.jobs.status import JobState
 from tests.support.berg import Berg
 from tests.support.databases import Place, in_mariadb, place_in
-from tests.support.jobs import Jobs, jobs_of, process
+from tests.support.jobs import FAST, GENERATED, Jobs, jobs_of, process
 from tests.support.services.mariadb import MariaDB
 from tests.support.services.server import until
 
@@ -123,3 +123,29 @@ def test_rows_are_there_once_when_the_database_is_killed(jobs: Jobs, session: Se
         check(place, 3 * ROWS)
     finally:
         server.close()
+
+
+def test_a_password_in_the_url_is_shown_nowhere(jobs: Jobs, mariadb: MariaDB) -> None:
+    place = in_mariadb(mariadb, "j_secrets")
+    place.run(
+        "CREATE TABLE {t} (n INT)",
+        "CREATE USER 'geheimnis'@'127.0.0.1' IDENTIFIED BY 'Ge/heim%1'",
+        "GRANT ALL ON j_secrets.* TO 'geheimnis'@'127.0.0.1'",
+    )
+    url = f"jdbc:mysql://geheimnis:Ge%2Fheim%251@{mariadb.address}/j_secrets"
+    job = jobs.submit(
+        FAST,
+        GENERATED,
+        f"CREATE TABLE t (n INT) WITH ('connector'='jdbc', 'url'='{url}', 'table-name'='t')",
+        "INSERT INTO t SELECT n FROM gen",
+    )
+    until("rows", lambda: place.run("SELECT COUNT(*) FROM {t}")[0][0] > 0)
+    shown = jobs.command("list").out + "".join(process(jobs.job(job.id)).cmdline())
+    place.run("DROP TABLE {t}")
+    jobs.until_state(job.id, JobState.FAILED)
+    for path in job.directory.rglob("*"):
+        if path.is_file() and path.name != "secrets.json":
+            shown += path.read_bytes().decode(errors="replace")
+    assert "is not as it was" in shown
+    assert "heim%" not in shown
+    assert "heim%25" in (job.directory / "secrets.json").read_text()

@@ -168,6 +168,21 @@ def _fill(place: Place, types: list[tuple[str, str, str, Any]]) -> None:
     source.database.close()
 
 
+NAMES = ("order", "\u6570", "a b", "p%c", "x(y)", "q:r", "d.e", "s%s")
+
+
+def test_names_of_any_kind(place: Place, session: Session) -> None:
+    quote = "`{}`" if place.kind == "mariadb" else '"{}"'
+    there = ", ".join(f"{quote.format(n)} INT" for n in NAMES)
+    place.run(f"CREATE TABLE {{t}} ({there}, PRIMARY KEY ({quote.format('order')}))")
+    here = ", ".join(f"`{n}` INT" for n in NAMES)
+    run(session, f"CREATE TABLE t ({here}, PRIMARY KEY (`order`) NOT ENFORCED) {place.clause('t')}")
+    run(session, f"INSERT INTO t VALUES ({', '.join(map(str, range(len(NAMES))))})")
+    run(session, f"INSERT INTO t VALUES (0{', 5' * (len(NAMES) - 1)})")
+    where = " AND ".join(f"`{n}` = 5" for n in NAMES[1:])
+    assert rows(session, f"SELECT * FROM t WHERE {where}") == [(0, *[5] * (len(NAMES) - 1))]
+
+
 FILTERS = [
     ("n > 5", "n > 5"),
     ("n + 1 > 6 AND name = 'b'", None),

@@ -130,3 +130,5 @@ class Rows:
                     yield from rows.to_batches()
         except BergError as error:
             raise StreamFailure(error) from None
+        finally:
+            self._database.close()

@@ -40,6 +40,7 @@ class JdbcSource(LocalSource):
         self.used = frozenset(range(len(self.columns)))
         self.predicate: Predicate = AlwaysTrue()
         self.found: StoredTable = look_at(self.database, self.settings, table.columns)
+        self.database.close()
         self._check_partitions()
 
     def _check_partitions(self) -> None:

@@ -90,11 +90,12 @@ class Statements:
         from sqlalchemy.dialects import mysql, postgresql, sqlite
 
         if self._dialect is Dialect.MYSQL:
-            quote = connection.dialect.identifier_preparer.quote
+            names = type(connection.dialect.identifier_preparer)(connection.dialect)
+            names._double_percents = False  # a literal's are doubled as it is
             # VALUES(c), and no alias: by that the driver knows a statement that takes many rows.
             changed = self._rest or self._names[:1]
             return mysql.insert(self._table).on_duplicate_key_update(
-                {n: sa.literal_column(f"VALUES({quote(n)})") for n in changed}
+                {n: sa.literal_column(f"VALUES({names.quote(n)})") for n in changed}
             )
         made: Any = (postgresql if self._dialect is Dialect.POSTGRES else sqlite).insert(self._table)
         if not self._rest:
