@@ -13,7 +13,13 @@ CATALOG_TYPES = ("hadoop", "hive", "rest", "jdbc", "glue", "nessie")
 
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _SPARK_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
-_CLASSES = {"org.apache.iceberg.hadoop.HadoopCatalog": "hadoop", "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc"}
+_CLASSES = {
+    "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
+    "org.apache.iceberg.hive.HiveCatalog": "hive",
+    "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
+}
+_KINDS = {"hadoop": "A Hadoop catalog", "hive": "A Hive catalog", "jdbc": "A JDBC catalog"}
+"""Those that work."""
 _MEMORY = "generic_in_memory"
 _HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 
@@ -58,6 +64,21 @@ JDBC_OPTIONS: tuple[OptionSpec, ...] = (
 """The options of a JDBC catalog, in Flink's and in Spark's form."""
 
 
+HIVE_OPTIONS: tuple[OptionSpec, ...] = (
+    *(spec for spec in HADOOP_OPTIONS if spec.key not in ("uri", "warehouse")),
+    OptionSpec("uri", required=True, doc="The metastore: `thrift://host:9083`, with commas between several."),
+    OptionSpec("warehouse", doc="The directory for new databases; without it, that of the metastore's database."),
+    OptionSpec(
+        "iceberg.hive.lock-timeout-ms",
+        "int",
+        "180000",
+        doc="How long to wait for a table's lock.",
+        bounds=("1", "86400000"),
+    ),
+)
+"""The options of a Hive catalog, in Flink's and in Spark's form."""
+
+
 def build_catalog(name: str, options: Mapping[str, str], spark_class: str | None = None) -> Catalog:
     """The catalog ``name`` that ``options`` describe.
 
@@ -90,18 +111,18 @@ def check_catalog(options: Mapping[str, str], spark_class: str | None = None) ->
             f"There is no catalog type '{kind}'.",
             hint=did_you_mean(kind, CATALOG_TYPES) or f"It is one of {', '.join(CATALOG_TYPES)}.",
         )
-    if kind not in ("hadoop", "jdbc"):
+    if kind not in _KINDS:
         raise not_supported(f"The catalog type '{kind}'", hint="'catalog-type'='hadoop' keeps tables in directories.")
     for key in options:
         if key.startswith(_LATER):
             raise not_supported(f"The catalog option '{key}'", hint="Give the property where the table is created.")
-    check_options(options, option_specs(kind), "A JDBC catalog" if kind == "jdbc" else "A Hadoop catalog")
+    check_options(options, option_specs(kind), _KINDS[kind])
     return kind
 
 
 def option_specs(kind: str) -> tuple[OptionSpec, ...]:
     """The options of Iceberg catalogs of a kind."""
-    return JDBC_OPTIONS if kind == "jdbc" else HADOOP_OPTIONS
+    return {"jdbc": JDBC_OPTIONS, "hive": HIVE_OPTIONS}.get(kind, HADOOP_OPTIONS)
 
 
 def _made(kind: str, name: str, options: Mapping[str, str]) -> Catalog:
@@ -109,6 +130,10 @@ def _made(kind: str, name: str, options: Mapping[str, str]) -> Catalog:
         from bergsql.catalog.jdbc import JdbcCatalog
 
         return JdbcCatalog(name, options)
+    if kind == "hive":
+        from bergsql.catalog.hive import HiveCatalog
+
+        return HiveCatalog(name, options)
     from bergsql.catalog.hadoop import HadoopCatalog
 
     return HadoopCatalog(name, options["warehouse"], options)
@@ -152,6 +177,6 @@ def _lack(what: str, key: str, options: Mapping[str, str], hint: str) -> BergErr
     """The error for options without ``key``: an unknown one that is spelled like it is the fault, if there is one."""
     for given in options:
         near = did_you_mean(given, [key])
-        if near and not any(spec.matches(given) for spec in (*HADOOP_OPTIONS, *JDBC_OPTIONS)):
+        if near and not any(spec.matches(given) for spec in (*HADOOP_OPTIONS, *JDBC_OPTIONS, *HIVE_OPTIONS)):
             return BergError(ErrorCode.OPTION, f"{what} has no option '{given}'.", hint=near)
     return BergError(ErrorCode.OPTION, f"{what} needs the option '{key}'.", hint=hint)

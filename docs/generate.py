@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bergsql.catalog.options import OptionSpec
-from bergsql.catalog.registry import HADOOP_OPTIONS, JDBC_OPTIONS
+from bergsql.catalog.registry import HADOOP_OPTIONS, HIVE_OPTIONS, JDBC_OPTIONS
 from bergsql.engine.connectors.formats import FORMATS as FILE_FORMATS
 from bergsql.engine.connectors.formats import format_named
 from bergsql.engine.connectors.formats.base import Format
@@ -180,6 +180,17 @@ def page() -> str:
         row("---", "---", "---"),
     ]
     lines += [option(spec) for spec in JDBC_OPTIONS]
+    lines += [
+        "",
+        "## Hive catalogs",
+        "",
+        "`'catalog-type'='hive'`, or `type` = `hive` in Spark's settings: a metastore keeps where a table's metadata",
+        "is, as Java's HiveCatalog does ([catalogs](catalogs.md); `pip install 'bergsql[hive]'`).",
+        "",
+        row("option", "values", "what it does"),
+        row("---", "---", "---"),
+    ]
+    lines += [option(spec) for spec in HIVE_OPTIONS]
     lines += ["", "## Formats", "", row("`--format`", "what it prints"), row("---", "---")]
     lines += [row(f"`{f.name}`", f.doc) for f in FORMATS.values()]
     return "\n".join(lines) + "\n"

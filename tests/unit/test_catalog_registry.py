@@ -61,7 +61,7 @@ def test_sparks_form(tmp_path: Path) -> None:
             *("OPTION", "An Iceberg catalog has no option 'catalog-typ'.", "Did you mean 'catalog-type'?"),
         ),
         ({**HADOOP, "catalog-type": "hadop"}, "OPTION", "There is no catalog type 'hadop'", "Did you mean 'hadoop'?"),
-        ({**HADOOP, "catalog-type": "hive"}, "UNSUPPORTED", "The catalog type 'hive' is not supported yet", "hadoop"),
+        ({**HADOOP, "catalog-type": "hive"}, "OPTION", "A Hive catalog needs the option 'uri'.", "thrift://host:9083"),
         ({**HADOOP, "catalog-type": "rest"}, "UNSUPPORTED", "The catalog type 'rest' is not supported yet", "hadoop"),
         (HADOOP, "OPTION", "A Hadoop catalog needs the option 'warehouse'.", "directory"),
         ({**HADOOP, "warehous": "/w"}, "OPTION", "A Hadoop catalog has no option 'warehous'.", "'warehouse'"),

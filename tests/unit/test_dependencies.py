@@ -15,6 +15,7 @@ MODULES = {
     "_duckdb": "duckdb",
     "confluent_kafka": "confluent-kafka",
     "pymysqlreplication": "mysql-replication",
+    "hive_metastore": "pyiceberg",
     "psycopg2": "psycopg2-binary",
 }
 """Modules that are not called as their distribution is."""
