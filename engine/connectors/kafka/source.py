@@ -113,4 +113,7 @@ def _format(
     own = {k.removeprefix(before): v for k, v in given.items() if k.startswith(before)}
     held = [table.stored[n] for n in columns]
     named = [c._replace(name=c.name.removeprefix(prefix)) for c in held]
+    if "topic" in given:
+        # As Confluent's own serializers call it; only one format has the option.
+        own.setdefault("avro-confluent.subject", f"{given['topic']}-{'key' if option == 'key.format' else 'value'}")
     return message_format(given[option])(named, own, metadata)

@@ -15,6 +15,8 @@ _CLASSES: Final[Mapping[str, tuple[str, str]]] = {
     "csv": ("texts", "CsvMessages"),
     "json": ("texts", "JsonMessages"),
     "raw": ("raw", "RawMessages"),
+    "avro": ("avro", "AvroMessages"),
+    "avro-confluent": ("avro_confluent", "ConfluentAvroMessages"),
     "debezium-json": ("debezium", "DebeziumMessages"),
     "canal-json": ("canal", "CanalMessages"),
     "maxwell-json": ("maxwell", "MaxwellMessages"),
