@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.postgres.values import Conversion, Parts, conversion, parts_of
 from bergsql.engine.sql.quoting import string_literal
+from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.streaming.changelog import OP, RowKind, column
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Columns:
         return f"CASE {OP} {kinds} END"
 
     def typed(self, context: ReaderContext, texts: pa.Table, conversions: Conversions) -> str:
-        """The name of a relation of the values, with ``op``.
+        """A query of the values, with ``op``, which are computed already.
 
         :raises BergError: INVALID where a text is no value of its column's type.
         """
@@ -99,7 +100,9 @@ class Columns:
             raise BergError(
                 ErrorCode.INVALID, told.message, hint="Declared STRING, it is read as PostgreSQL writes it."
             ) from None
-        return context.relation(rows)
+        # Arrow has no UUID: its text comes back.
+        items = [f"CAST({column(n)} AS {duckdb_name(c.type)}) AS {column(n)}" for n, c in enumerate(self.declared)]
+        return f"(SELECT {', '.join(items)}, {OP} FROM {context.relation(rows)})"
 
 
 def text_array(values: Sequence[bytes | None] | pa.Array, how: Conversion, name: str) -> pa.Array:
