@@ -8,23 +8,20 @@ printed.
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
 from bergsql.engine.session import Session, SessionConfig
-from bergsql.engine.streaming.jobs.registry import Job
 from bergsql.engine.streaming.jobs.status import JobState
-from tests.scenarios.script import Step, read_steps
-from tests.scenarios.ways import WAYS, Outcome, check_errors, run_scenario
+from tests.scenarios.place import METADATA_FILES, Place, one_way, running, until
+from tests.scenarios.script import read_steps
 from tests.support.berg import Berg
-from tests.support.jobs import DEADLINE, Jobs, jobs_of, process
+from tests.support.jobs import DEADLINE, jobs_of, process
 from tests.support.shared import shared
 
 _WITH = re.compile(r"\) WITH \(\n  'connector' = '(kafka|jdbc|mysql-cdc)',\n[^;]*?\n\);")
@@ -37,16 +34,6 @@ LOCAL = {
     "'catalog-database' = 'stock', 'catalog-table' = 'stock_basic', 'streaming' = 'true', 'read.changelog' = 'true', "
     "'monitor-interval' = '100 ms'",
 }
-Found = TypeVar("Found")
-
-
-def first(chosen: int) -> list[Any]:
-    """All ways to run a scenario, of which only one does not take long: each scenario has another one."""
-    return [way if n == chosen else pytest.param(way, marks=pytest.mark.long) for n, way in enumerate(WAYS)]
-
-
-METADATA_FILES = 6
-"""How many are left with 'write.metadata.previous-versions-max'='5'."""
 
 
 def localised(script: str) -> str:
@@ -63,15 +50,9 @@ def localised(script: str) -> str:
 
 
 @dataclass
-class Place:
+class LocalPlace(Place):
     """Where a scenario runs, and the hands that do what the scenario says that others do."""
 
-    berg: Berg
-    jobs: Jobs
-    folder: Path
-    session: Session
-    script: Path
-    steps: Sequence[Step]
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -83,12 +64,6 @@ class Place:
         given = {"INBOX": self.inbox, "MYSQL": self.folder / "mysql", "HMS_URI": "thrift://127.0.0.1:9083"}
         return [word for key, value in given.items() for word in ("-D", f"{key}={value}")]
 
-    def run(self, way: str) -> Outcome:
-        """Run the script and leave its jobs running."""
-        outcome = run_scenario(way, self.script, self.steps, self.berg, [*self.arguments, "--detach"])
-        check_errors(self.steps, outcome, unsupported=lambda _: False)
-        return outcome
-
     def messages(self, *lines: str) -> None:
         """Messages of Kafka, as one file."""
         number = next(self.numbers)
@@ -96,45 +71,13 @@ class Place:
         written.write_text("".join(f"{line}\n" for line in lines))
         written.rename(self.inbox / written.name)
 
-    def do(self, *statements: str) -> None:
-        for statement in statements:
-            self.session.execute(statement).close()
-
-    def rows(self, query: str) -> list[tuple[object, ...]]:
-        result = self.session.execute(query)
-        try:
-            return sorted(result.rows(), key=repr)
-        finally:
-            result.close()
-
-    def metadata_files(self, table: str) -> int:
-        return len(list((self.berg.warehouse / table / "metadata").glob("*.metadata.json")))
-
-    def job(self, table: str) -> Job:
-        """The job that writes to a table."""
-        (found,) = [job for job in self.jobs.all() if job.name.endswith(f".{table}")]
-        return found
-
-    def becomes(self, query: str, wanted: Sequence[tuple[object, ...]]) -> None:
-        """Wait until a query gives these rows."""
-        until(lambda: self.rows(query), lambda rows: rows == sorted(wanted, key=repr))
-
-
-def until(get: Callable[[], Found], holds: Callable[[Found], bool]) -> Found:
-    """What ``get`` gives as soon as something holds of it."""
-    deadline = time.monotonic() + DEADLINE
-    while not holds(found := get()):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-    return found
-
 
 @pytest.fixture
-def place_of(berg: Berg, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
+def place_of(berg: Berg, tmp_path: Path) -> Iterator[Callable[[str], LocalPlace]]:
     """Makes the place of a scenario by the beginning of its name."""
     session = Session(SessionConfig(home=tmp_path / "home"))
 
-    def made(name: str) -> Place:
+    def made(name: str) -> LocalPlace:
         (given,) = shared("scenarios").glob(f"{name}*.sql")
         script = tmp_path / given.name
         script.write_text(localised(given.read_text(encoding="utf-8")), encoding="utf-8")
@@ -142,20 +85,11 @@ def place_of(berg: Berg, tmp_path: Path) -> Iterator[Callable[[str], Place]]:
         for catalog, warehouse in (("mysql", tmp_path / "mysql"), ("c", berg.warehouse)):
             options = f"'type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='{warehouse}'"
             session.execute(f"CREATE CATALOG {catalog} WITH ({options})").close()
-        return Place(berg, jobs, tmp_path, session, script, read_steps(script))
+        return LocalPlace(berg, jobs, tmp_path, session, script, read_steps(script))
 
     with jobs_of(berg) as jobs:
         yield made
     session.close()
-
-
-def running(place: Place, *tables: str) -> None:
-    """A job for each of the tables, all of which run; SHOW JOBS lists them."""
-    assert sorted(job.name.rpartition(".")[2] for job in place.jobs.all()) == sorted(tables)
-    listed = place.berg.rows("SHOW JOBS")
-    assert sorted((str(row["job id"]), row["status"]) for row in listed) == sorted(
-        (place.job(table).id, "RUNNING") for table in tables
-    )
 
 
 # --- 3: changes of MySQL into an upsert table -----------------------------------------------------------------------------
@@ -166,7 +100,7 @@ MADE = "(`i` INT NOT NULL, {} actural_controller CHAR(100), PRIMARY KEY (i) NOT 
 TEXTS = ("ts_code", "symbol", "name", "area", "industry", "list_date")
 
 
-def stock(place: Place) -> None:
+def stock(place: LocalPlace) -> None:
     """MySQL's table with its 21 rows."""
     columns = " ".join(f"{name} CHAR({20 if name in ('area', 'industry') else 10}) NOT NULL," for name in TEXTS)
     rows = ", ".join(f"({n}, '{n:06}.SZ', '{n:06}', '平安银行', '深圳', '银行', '19910403', NULL)" for n in range(21))
@@ -177,14 +111,14 @@ def stock(place: Place) -> None:
     )
 
 
-def follows(place: Place) -> None:
+def follows(place: LocalPlace) -> None:
     """The sink becomes equal to MySQL's table, and no more than six files of metadata are left behind a commit."""
     place.becomes(SINK, place.rows(f"SELECT * FROM {STOCKS}"))
     until(lambda: place.metadata_files("stock_db/stock_basic_sink"), lambda n: n <= METADATA_FILES)
 
 
-@pytest.mark.parametrize("way", first(0))
-def test_changes_of_a_table_arrive(place_of: Callable[[str], Place], way: str) -> None:
+@pytest.mark.parametrize("way", one_way(0))
+def test_changes_of_a_table_arrive(place_of: Callable[[str], LocalPlace], way: str) -> None:
     place = place_of("3")
     stock(place)
     place.run(way)
@@ -205,7 +139,7 @@ def test_changes_of_a_table_arrive(place_of: Callable[[str], Place], way: str) -
         killed(place)
 
 
-def killed(place: Place) -> None:
+def killed(place: LocalPlace) -> None:
     """Killed while changes come, and started again; by now there were more commits than files of metadata are kept."""
     for number in range(3):
         if number == 1:
@@ -221,7 +155,7 @@ def killed(place: Place) -> None:
     assert len(place.rows(SINK)) == 1 + 3
 
 
-def test_a_table_of_version_1_takes_no_changes(place_of: Callable[[str], Place]) -> None:
+def test_a_table_of_version_1_takes_no_changes(place_of: Callable[[str], LocalPlace]) -> None:
     place = place_of("3")
     stock(place)
     text = place.script.read_text(encoding="utf-8")
@@ -241,8 +175,8 @@ def as_many(told: list[str], lines: list[str]) -> bool:
     return len(lines) >= len(told)
 
 
-@pytest.mark.parametrize("way", first(1))
-def test_only_keys_that_changed_come_out_of_a_count(place_of: Callable[[str], Place], way: str) -> None:
+@pytest.mark.parametrize("way", one_way(1))
+def test_only_keys_that_changed_come_out_of_a_count(place_of: Callable[[str], LocalPlace], way: str) -> None:
     place = place_of("4")
     place.run(way)
     running(place, "IcebergSink", "mysql_pv")
@@ -279,8 +213,8 @@ MESSAGES = "1,abc 2,bb 3,cc 4,dd 5,ee 3,cccc 6,666 4,ddddd".split()
 ROWS = [(int(number), text) for number, _, text in (each.partition(",") for each in MESSAGES)]
 
 
-@pytest.mark.parametrize("way", first(2))
-def test_a_key_updates_where_it_is_asked_to(place_of: Callable[[str], Place], way: str) -> None:
+@pytest.mark.parametrize("way", one_way(2))
+def test_a_key_updates_where_it_is_asked_to(place_of: Callable[[str], LocalPlace], way: str) -> None:
     place = place_of("5")
     outcome = place.run(way)
     (refused,) = outcome.errors.values()

@@ -36,6 +36,13 @@ class Kafka(Server):
         for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
             future.result(10)
 
+    def drop(self, topic: str) -> None:
+        """Remove a topic, if it is there."""
+        admin = self._admin()
+        if topic in admin.list_topics(timeout=10).topics:
+            for future in admin.delete_topics([topic]).values():
+                future.result(10)
+
     def send(
         self, topic: str, values: Iterable[bytes | str | None], *, keys: Sequence[bytes | str | None] = (), **more: Any
     ) -> None:
