@@ -105,7 +105,7 @@ def test_broken_messages_of_csv_spoil_no_others(place: Place) -> None:
         ("csv", b"\xff", "A message is no row of 2 values: which is no UTF-8"),
         ("json", b"{", "A message is no JSON object: {"),
         ("json", b"[1]", "A message is no JSON object: [1]"),
-        ("json", b'{"b": "x"}', 'A value of a message is not of its column\'s type: b of {"b": "x"}'),
+        ("json", b'{"b": "x"}', 'A message has a value that is not of its column\'s type, b: {"b": "x"}'),
     ],
 )
 def test_a_broken_message_fails_where_nothing_is_left_out(place: Place, name: str, message: bytes, told: str) -> None:

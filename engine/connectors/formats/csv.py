@@ -39,6 +39,12 @@ class Csv(Format):
         OptionSpec("csv.escape-character", doc="What takes the meaning from the character behind it."),
         OptionSpec("csv.null-literal", doc="The text that is NULL; without it a value of nothing, not quoted, is."),
         OptionSpec("csv.array-element-delimiter", default=";", doc="What stands between parts of a value."),
+        OptionSpec(
+            "csv.write-bigdecimal-in-scientific-notation",
+            "bool",
+            "true",
+            "Taken, and without effect: decimals are written digit by digit.",
+        ),
         OptionSpec("csv.allow-comments", "bool", "false", "Whether a line that begins with # is left out."),
         OptionSpec(
             "csv.ignore-parse-errors",
@@ -126,11 +132,15 @@ class Csv(Format):
             # Flink would fill up with NULLs what has too few values, and lose what has too many.
             wrong += f" OR len(f) <> {len(self.columns)}"
         texts = [f"CASE WHEN NOT broken THEN {self._text(f'f[{i + 1}]')} END" for i in range(len(self.columns))]
-        items = [f"{self._value(t, c.type)} AS c{i}" for i, (t, c) in enumerate(zip(texts, self.columns, strict=True))]
+        line = "coalesce(left(line, 200), 'which is no UTF-8')"
+        items = []
+        for i, (text, column) in enumerate(zip(texts, self.columns, strict=True)):
+            told = string_literal(f" has a value that is not of its column's type, {column.name}: ")
+            refused = failure("%s", f"concat({what}, {told}, {line})")
+            items.append(f"{self._value(text, column.type, None if self._lenient else refused)} AS c{i}")
         if not self._lenient:
             count = len(self.columns)
             number = f"CASE WHEN NOT broken THEN len(f) END IS DISTINCT FROM {count}"
-            line = "coalesce(left(line, 200), 'which is no UTF-8')"
             told = f"concat({what}, ' is no row of {count} values: ', {line})"
             refused = failure("%s", told)
             items[0] = f"CASE WHEN {number} THEN {refused} ELSE {items[0].removesuffix(' AS c0')} END AS c0"
@@ -167,28 +177,29 @@ class Csv(Format):
             inner = f"regexp_replace({inner}, {string_literal(escaped)}, '\\1', 'g')"
         return f"CASE WHEN starts_with({field}, {q}) THEN {inner} ELSE {plain} END"
 
-    def _value(self, text: str, type_: DataType) -> str:
-        """SQL of a value of a text."""
+    def _value(self, text: str, type_: DataType, refused: str | None = None) -> str:
+        """SQL of a value of a text; ``refused``: SQL that fails for one that is not of the type."""
         kind = type_.kind
         if kind in TEXTS:
             return text
         if kind in BINARIES:
             decoded = f"from_base64({text})"
-            return f"try({decoded})" if self._lenient else decoded
+            return f"try({decoded})" if self._lenient else _or_refused(decoded, f"try({decoded})", text, refused)
         if kind is Kind.ARRAY:
-            inner = self._value("e", type_.children[0].type)
+            inner = self._value("e", type_.children[0].type, refused)
             parts = f"string_split({text}, {string_literal(self._elements)})"
             return f"list_transform({parts}, lambda e: {inner})"
         if kind is Kind.ROW:
             names = [identifier(n) for n in distinct_names(f.name for f in type_.children)]
             split = f"string_split({text}, {string_literal(self._elements)})"
             parts = ", ".join(
-                f"{n} := {self._value(f'({split})[{i + 1}]', f.type)}"
+                f"{n} := {self._value(f'({split})[{i + 1}]', f.type, refused)}"
                 for i, (n, f) in enumerate(zip(names, type_.children, strict=True))
             )
             return f"CASE WHEN {text} IS NOT NULL THEN struct_pack({parts}) END"
-        cast = "TRY_CAST" if self._lenient else "CAST"
-        return f"{cast}(nullif(trim({text}), '') AS {duckdb_name(type_)})"
+        trimmed = f"nullif(trim({text}), '')"
+        tried = f"TRY_CAST({trimmed} AS {duckdb_name(type_)})"
+        return tried if self._lenient else _or_refused(tried.removeprefix("TRY_"), tried, trimmed, refused)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -216,10 +227,11 @@ class Csv(Format):
     def _quoted(self, text: str) -> str:
         """SQL of a value as it is written: NULL has a text of its own."""
         null = string_literal(self._null or "")
-        special = [c for c in (self._delimiter, self._quote, self._escape, "\n", "\r") if c]
+        # A byte order mark that is a value must not be taken for that of the line.
+        special = [c for c in (self._delimiter, self._quote, self._escape, "\n", "\r", "\ufeff") if c]
         if not self._quote:
             escaped = text
-            for c in special[: 2 if self._escape else 0]:
+            for c in (self._escape, self._delimiter) if self._escape else ():
                 escaped = f"replace({escaped}, {string_literal(c)}, {string_literal(self._escape + c)})"
             return f"coalesce({escaped}, {null})"
         held = " OR ".join(f"contains({text}, {string_literal(c)})" for c in special)
@@ -247,6 +259,11 @@ class Csv(Format):
             joined = f"concat_ws({string_literal(self._elements)}, {parts})"
             return f"CASE WHEN {value} IS NOT NULL THEN {joined} END"
         return _WIRE.write(value, type_)
+
+
+def _or_refused(strict: str, tried: str, text: str, refused: str | None) -> str:
+    """SQL of a value that ``tried`` gives, or fails as ``strict`` does, or with a message of one's own."""
+    return strict if refused is None else f"coalesce({tried}, CASE WHEN {text} IS NOT NULL THEN {refused} END)"
 
 
 _INSIDE: Final = frozenset({*_DIRECT, *BINARIES})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.options import OptionSpec
@@ -91,43 +91,52 @@ class JsonLines(Format):
         name = f"{prefix}lines"
         lines = f"(SELECT {TRIMMED} AS line, file FROM {identifier(name)})"
         lines = f"(SELECT * FROM {lines} WHERE line IS NULL OR trim(line) <> '')"
-        return Scan(self.rows_of_lines(lines, ("file",)), {name: LineStream(tuple(files))}, counts=self._lenient)
+        rows = self.rows_of_lines(lines, ("file",), what="A line of JSON")
+        return Scan(rows, {name: LineStream(tuple(files))}, counts=self._lenient)
 
     @property
     def lenient(self) -> bool:
         """Whether what cannot be read is left out."""
         return self._lenient
 
-    def rows_of_lines(self, lines: str, kept: Sequence[str], part: Part | None = None) -> str:
+    def rows_of_lines(self, lines: str, kept: Sequence[str], part: Part | None = None, what: str = "A message") -> str:
         """Rows of texts, each an object: SQL of a query with c0 and on, ``broken`` and ``kept``.
 
         ``lines`` has the column ``line``, NULL for what is no UTF-8, and those that are ``kept``. With ``part`` all
-        others are known to be objects, and NULL are those that cannot be read.
+        others are known to be objects, and NULL are those that cannot be read. ``what`` is what a text is called in
+        errors.
         """
         structure = self._wire.structure([(c.name, c.type) for c in self.columns])
-        sound = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
         more = "".join(f", {name}" for name in kept)
+        pointer = "" if part is None else part.pointer
         if part is not None:
-            whole = part.structure.replace("%s", structure)
-            read = f"(SELECT *, from_json(line, {string_literal(whole)}) AS w FROM {lines})"
+            whole = string_literal(part.structure.replace("%s", structure))
+            read = f"(SELECT *, from_json(line, {whole}) AS w FROM {lines})"
             rows = f"(SELECT {part.row} AS r, line AS doc, line IS NULL AS broken{more} FROM {read})"
-            items = [self._item(self._member(c, part.pointer), i) for i, c in enumerate(self.columns)]
-            return f"(SELECT {', '.join(items)}, broken{more} FROM {rows})"
-        structure = string_literal(structure)
-        if self._complete:
-            read, broken = f"from_json_strict(line, {structure})", "false"
-        elif self._lenient:
-            read, broken = f"from_json(CASE WHEN {sound} THEN line END, {structure})", f"NOT {sound}"
         else:
-            line = "coalesce(left(line, 200), 'which is no UTF-8')"
-            refused = failure("A message is no JSON object: %s", line)
-            read, broken = f"from_json(CASE WHEN {sound} THEN line ELSE {refused} END, {structure})", "false"
-        doc = f"CASE WHEN NOT {broken} THEN line END" if self._lenient else "line"
-        rows = f"(SELECT {read} AS r, {doc} AS doc, {broken} AS broken{more} FROM {lines})"
-        items = [self._item(self._member(c), i) for i, c in enumerate(self.columns)]
-        return f"(SELECT {', '.join(items)}, broken{more} FROM {rows})"
+            structure = string_literal(structure)
+            sound = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
+            wrong = "NULL" if self._lenient else _refused(f"{what} is no JSON object", "line")
+            read = f"from_json(CASE WHEN {sound} THEN line ELSE {wrong} END, {structure})"
+            broken, doc = (
+                ("false", "line") if not self._lenient else (f"NOT {sound}", f"CASE WHEN {sound} THEN line END")
+            )
+            if self._complete:
+                more += f", {_MISSES}"
+                strict = f"from_json_strict(CASE WHEN {sound} THEN line END, {structure})"
+                lines = f"(SELECT *, try({strict}) IS NULL AS {_MISSES} FROM {lines})"
+            rows = f"(SELECT {read} AS r, {doc} AS doc, {broken} AS broken{more} FROM {lines})"
+        members = [self._member(c, pointer, what) for c in self.columns]
+        if self._lenient:
+            items = [self._item(member, i) for i, member in enumerate(members)]
+        else:
+            items = [
+                f"{self._checked(m, c, what)} AS c{i}"
+                for i, (m, c) in enumerate(zip(members, self.columns, strict=True))
+            ]
+        return f"(SELECT {', '.join((*items, 'broken', *kept))} FROM {rows})"
 
-    def _member(self, column: TableColumn, pointer: str = "") -> str:
+    def _member(self, column: TableColumn, pointer: str, what: str) -> str:
         """SQL of a member as it was read. DuckDB makes a row without values of what is no object: that is NULL."""
         value = f"r.{identifier(column.name)}"
         wanted = _SHAPES.get(column.type.kind)
@@ -135,17 +144,30 @@ class JsonLines(Format):
         if pointer:
             path = f"{pointer} || {path}"
         if not self._lenient:
-            if self._complete:
-                return value
-            told = f"concat({string_literal(column.name)}, ' of ', left(doc, 200))"
-            refused = failure("A value of a message is not of its column's type: %s", told)
-            other = f"coalesce(json_type(doc, {path}), 'NULL')"
+            refused = _unfit(column, what)
+            found = f"json_type(doc, {path})"
+            other = f"coalesce({found}, 'NULL')"
             unfit = f"{other} <> '{wanted}'" if wanted is not None else f"{value} IS NULL"
-            return f"CASE WHEN {other} <> 'NULL' AND ({unfit}) THEN {refused} ELSE {value} END"
+            missing = ""
+            if self._complete:
+                lacks = _refused(f"{what} lacks the member '{column.name}'", "doc")
+                missing = f" WHEN {_MISSES} AND {found} IS NULL THEN {lacks}"
+                if column.type.children:
+                    lacks = _refused(f"{what} lacks a member in '{column.name}'", "doc")
+                    missing += f" WHEN {_MISSES} AND {found} = '{wanted}' THEN {lacks}"
+            return f"CASE WHEN {other} <> 'NULL' AND ({unfit}) THEN {refused}{missing} ELSE {value} END"
         if wanted is None:
             return value
         # What is not there is NULL already, or of another part that the row was made of.
         return f"CASE WHEN coalesce(json_type(doc, {path}), '{wanted}') = '{wanted}' THEN {value} END"
+
+    def _checked(self, member: str, column: TableColumn, what: str) -> str:
+        """SQL of a column's value of a member, with a message of one's own where it cannot be turned into one."""
+        value = f"r.{identifier(column.name)}"
+        read = self._wire.read(value, column.type)
+        if read == value:
+            return member
+        return f"CASE WHEN ({member}) IS NOT NULL THEN coalesce(try({read}), {_unfit(column, what)}) END"
 
     def _whole(self, files: Sequence[str]) -> Scan:
         types = ", ".join(
@@ -182,6 +204,21 @@ class JsonLines(Format):
         select = f"SELECT {', '.join((f'{line} AS line', *by))} FROM {rows}"
         options = ["FORMAT csv", "HEADER false", "QUOTE ''", "ESCAPE ''", "DELIM '\x01'"]
         return copy_rows(cursor, select, options, directory, size, by)
+
+
+_MISSES: Final = "misses"
+"""The column that says that an object may lack a member, or one in it."""
+
+
+def _refused(what: str, text: str) -> str:
+    """SQL that fails with what is wrong with a text."""
+    told = string_literal(f"{what}: ")
+    return failure("%s", f"concat({told}, coalesce(left({text}, 200), 'which is no UTF-8'))")
+
+
+def _unfit(column: TableColumn, what: str) -> str:
+    """SQL that fails for a value that is not of its column's type."""
+    return _refused(f"{what} has a value that is not of its column's type, {column.name}", "doc")
 
 
 def json_pointer(name: str) -> str:

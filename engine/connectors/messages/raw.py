@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.options import OptionSpec
 from bergsql.engine.connectors.messages.base import BROKEN, DATA, NUMBER, MessageContext, MessageFormat
-from bergsql.engine.connectors.messages.texts import LINE, as_batch, others
+from bergsql.engine.connectors.messages.texts import as_batch, others
 from bergsql.engine.plan.sql_text import failure
 from bergsql.engine.sql.type_names import flink_name
 from bergsql.engine.sql.types import BINARIES, TEXTS, Kind
@@ -71,7 +71,7 @@ class RawMessages(MessageFormat):
             source, value = messages, DATA
         else:
             refused = failure("A message is no UTF-8: %s", f"left(hex({DATA}), 200)")
-            source, value = messages, f"coalesce({LINE}, {refused})"
+            source, value = messages, f"coalesce(try(decode({DATA})), {refused})"
         items = [*passed, f"false AS {BROKEN}", f"{value} AS c0"]
         sql = f"(SELECT {', '.join(items)} FROM {source} WHERE {DATA} IS NOT NULL)"
         return as_batch(sql, self.columns, passed[:-1])

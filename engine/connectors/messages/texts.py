@@ -14,8 +14,9 @@ from bergsql.engine.streaming.changelog import OP
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import TableColumn
 
-LINE = f"try(decode({DATA}))"
-"""SQL of a message as text; NULL for what is no UTF-8."""
+_TEXT = f"try(decode({DATA}))"
+LINE = f"CASE WHEN starts_with({_TEXT}, '\ufeff') THEN substr({_TEXT}, 2) ELSE {_TEXT} END"
+"""SQL of a message as text, without a byte order mark; NULL for what is no UTF-8."""
 
 
 def others(context: MessageContext, messages: str) -> list[str]:
