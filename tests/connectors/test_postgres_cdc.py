@@ -96,7 +96,9 @@ def test_changes_while_the_rows_are_read_and_stops_at_any_moment(place: Place, m
     place.make()
     chance = random.Random(seed)
     reader = place.reader(with_=f"'scan.incremental.snapshot.chunk.size'='20', 'changelog-mode'='{mode}'")
-    upsert = {"all": False, "upsert": True}[mode]
+    upsert = mode == "upsert"
+    if upsert:
+        place.run("ALTER TABLE {t} REPLICA IDENTITY DEFAULT")
     table = Folded(reader, upsert=upsert)
     with Writer(place, seed):
         for _ in range(12):
@@ -340,7 +342,49 @@ def test_a_slot_that_is_gone_or_in_use(place: Place) -> None:
     assert "start a new job" in str(told.value.hint)
 
 
-@pytest.mark.parametrize("wrong", ["identity", "column", "type", "table", "upsert"])
+def test_a_publication_that_lost_its_table(place: Place) -> None:
+    place.make(3)
+    reader = place.reader()
+    with reader.opened():
+        reader.until_rows(place.rows)
+    place.run(f"ALTER PUBLICATION pub_{place.slot} DROP TABLE {{t}}", "INSERT INTO {t} VALUES (7, 'unseen')")
+    with pytest.raises(BergError, match="does not hold public") as told, reader.opened():
+        pass
+    assert told.value.code is ErrorCode.INVALID
+
+
+def test_a_table_that_comes_later_or_is_made_again(place: Place) -> None:
+    place.make(3)
+    columns = "id INT, v STRING"
+    reader = ChangeReader(source(place.server, place.slot, f"{place.table}(_later)?", columns))
+    with reader.opened():
+        reader.until_rows(place.rows)
+    place.run("CREATE TABLE {t}_later (id int, v text)", "ALTER TABLE {t} RENAME COLUMN v TO w")
+    place.run("ALTER TABLE {t} RENAME COLUMN w TO v")
+    with reader.opened():
+        assert "_later of 127.0.0.1" in reader.notes[0]
+        reader.until_rows(place.rows)
+    place.run("DROP TABLE {t}")
+    with pytest.raises(BergError, match="is not there any more"), reader.opened():
+        pass
+
+
+def test_rows_that_a_policy_hides_are_not_left_out(place: Place) -> None:
+    place.make(3)
+    user = f"{place.table}_reader"
+    place.run(
+        f"CREATE ROLE {user} LOGIN REPLICATION",
+        f"GRANT SELECT ON {{t}} TO {user}",
+        "ALTER TABLE {t} ENABLE ROW LEVEL SECURITY",
+        f"CREATE POLICY higher ON {{t}} TO {user} USING (id > 1)",
+    )
+    reader = place.reader(with_=f"'scan.startup.mode'='snapshot', 'username'='{user}'")
+    with reader.opened(), pytest.raises(BergError, match="row-level security") as told:
+        reader.until(lambda: False)
+    assert told.value.code is ErrorCode.CONFIG
+
+
+@pytest.mark.parametrize("wrong", ["identity", "column", "type", "table", "upsert", "generated"])
 def test_tables_that_cannot_be_read_are_refused_at_the_start(place: Place, wrong: str) -> None:
     place.make(3)
     columns, with_ = COLUMNS, SMALL
@@ -355,6 +399,9 @@ def test_tables_that_cannot_be_read_are_refused_at_the_start(place: Place, wrong
         case "table":
             place.run("DROP TABLE {t}")
             text = "has a name that matches"
+        case "generated":
+            place.run("ALTER TABLE {t} ADD g int GENERATED ALWAYS AS (id + 1) STORED")
+            columns, text = "id INT, g INT", "is generated there"
         case _:
             place.run("ALTER TABLE {t} DROP CONSTRAINT {t}_pkey", "ALTER TABLE {t} REPLICA IDENTITY DEFAULT")
             with_, text = "'changelog-mode'='upsert'", "does not tell which row changes"

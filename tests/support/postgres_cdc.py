@@ -40,8 +40,11 @@ def options(server: Postgres, slot: str, tables: str, **more: str) -> str:
 
 def source(server: Postgres, slot: str, tables: str, columns: str, with_: str = "") -> LocalSource:
     """The source of a table with these columns. ``with_``: further options, as WITH has them."""
+    given = options(server, slot, tables)
+    if "'username'=" in with_:
+        given = given.replace(f"'username'='{USER}', ", "")
     extra = f", {with_}" if with_ else ""
-    text = f"CREATE TABLE t ({columns}) WITH ({options(server, slot, tables)}{extra})"
+    text = f"CREATE TABLE t ({columns}) WITH ({given}{extra})"
     statement = parse(text, Flavour.FLINK)
     assert isinstance(statement, st.CreateTable)
     return source_of(statement, ("t",), span=Span(0, 1))

@@ -24,6 +24,7 @@ _WRITTEN: Final = {
     "extra_float_digits": "1",
     "lc_monetary": "C",
     "xmlbinary": "base64",
+    "row_security": "off",  # a policy that hides rows is an error, not a snapshot that lacks them
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",

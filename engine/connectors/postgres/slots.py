@@ -95,8 +95,10 @@ def ready_slot(connection: Connection, settings: Settings, *, make: bool) -> int
     return found.confirmed
 
 
-def ready_publication(connection: Connection, settings: Settings, tables: Sequence[StoredTable]) -> None:
-    """See to it that the publication holds the tables.
+def ready_publication(
+    connection: Connection, settings: Settings, tables: Sequence[StoredTable], *, resumed: bool = False
+) -> None:
+    """See to it that the publication holds the tables. Where reading is ``resumed`` it must: changes are gone if not.
 
     :raises BergError: where it does not, and may not be changed.
     """
@@ -117,6 +119,8 @@ def ready_publication(connection: Connection, settings: Settings, tables: Sequen
         )
         missing = [t for t in tables if t.id not in {i for (i,) in held}]
         _check_filters(connection, settings, ids)
+        if resumed and missing:
+            raise lost_changes(f"{what} does not hold {missing[0].full_name} any more.")
         listed = ", ".join(f"{quoted(t.schema)}.{quoted(t.name)}" for t in missing)
         if not found and settings.autocreate != "disabled":
             of = "FOR ALL TABLES" if settings.autocreate == "all_tables" else f"FOR TABLE {listed}"
@@ -165,8 +169,11 @@ def _check_filters(connection: Connection, settings: Settings, ids: Sequence[int
 
 
 def log_end(connection: Connection) -> int:
-    """Behind all that has committed: what commits from now on stands at or behind it."""
-    ((text,),) = rows(connection, "SELECT pg_current_wal_insert_lsn()::text")
+    """Behind all that has committed and lasts: what commits from now on stands at or behind it.
+
+    Not where the next record goes: what is not on disk is gone when the server is killed, and its place taken again.
+    """
+    ((text,),) = rows(connection, "SELECT pg_current_wal_flush_lsn()::text")
     return lsn_of(text)
 
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 Key = list[str]
 """The texts of a key's values."""
-_PAGES: Final = 64
-"""Pages of 8 KiB that are read at once of a table without a key."""
+_FIRST_ROWS: Final = 256
+_FIRST_PAGES: Final = 8
+"""What is read at first, before it is known how large rows are: large values are not in the pages, either."""
+_MOST_PAGES: Final = 1024
 
 
 class Piece(NamedTuple):
@@ -56,9 +58,10 @@ class TableSnapshot:
         :raises BergError: where they cannot be read.
         """
         if not self._table.key or not self._settings.chunked:
-            yield from self._by_pages()
+            yield from self._by_pages(limits)
             return
-        size = min(limits.rows, self._settings.chunk_rows)
+        most = min(limits.rows, self._settings.chunk_rows)
+        size = min(most, _FIRST_ROWS)
         while True:
             found, used = self._copy(self._behind(after, size))
             rows = found.num_rows
@@ -67,21 +70,20 @@ class TableSnapshot:
             if last is None:
                 return
             after = last
-            # What a row takes may change from place to place: twice as much as before at most.
-            size = max(1, min(limits.rows, self._settings.chunk_rows, size * 2, limits.bytes * size // max(used, 1)))
+            size = _next_size(size, most, used, limits)
 
-    def _by_pages(self) -> Iterator[Piece]:
+    def _by_pages(self, limits: Limits) -> Iterator[Piece]:
         """No row moves meanwhile, as the snapshot sees it: its transaction holds a lock that keeps rewrites away."""
-        first = 0
+        first, pages = 0, _FIRST_PAGES
         while True:
-            behind = first + _PAGES
-            ends = first + _PAGES >= self._table.pages
+            behind = first + pages
+            ends = behind >= self._table.pages
             upper = "" if ends else f" AND ctid < '({behind},0)'::tid"
-            found, _ = self._copy(f"WHERE ctid >= '({first},0)'::tid{upper}")
+            found, used = self._copy(f"WHERE ctid >= '({first},0)'::tid{upper}")
             yield Piece(self._placed(found), None if ends else [])
             if ends:
                 return
-            first = behind
+            first, pages = behind, _next_size(pages, _MOST_PAGES, used, limits)
 
     def _behind(self, after: Key | None, size: int) -> str:
         names = ", ".join(quoted(k) for k in self._table.key)
@@ -137,6 +139,12 @@ class TableSnapshot:
             one = values.chunk(0) if values.num_chunks else values.combine_chunks()
             texts[text_name(n)] = text_array(one, how, each.name)
         return with_place(texts, self._table.schema, self._table.name, found.num_rows)
+
+
+def _next_size(size: int, most: int, used: int, limits: Limits) -> int:
+    """How much is read next, where ``size`` took ``used`` bytes. What a row takes may change from place to place: twice
+    as much as before at most."""
+    return max(1, min(most, size * 2, limits.bytes * size // max(used, 1)))
 
 
 def literal(value: str, table: StoredTable, key: str) -> str:

@@ -15,7 +15,7 @@ from bergsql.engine.connectors.postgres.slots import log_end, ready_publication,
 from bergsql.engine.connectors.postgres.tables import (
     StoredTable,
     Types,
-    check_identity,
+    check_logged,
     check_tables,
     matching,
     named,
@@ -52,7 +52,7 @@ def tables_of(source: PostgresSource, connection: Connection, types: Types) -> d
     for table in found:
         source.texts.conversions(table.columns, table.full_name)
         if not source.bounded:
-            check_identity(table, settings, source.key_names)
+            check_logged(table, settings, source.texts.stored, source.key_names)
     return {t.id: t for t in found}
 
 
@@ -104,7 +104,7 @@ def go_on(
     progress = Progress.of(offset["snapshot"]) if offset.get("snapshot") is not None else None
     cursor = Cursor(*offset["log"]) if offset.get("log") is not None else None
     if not source.bounded:
-        ready_publication(connection, settings, list(found.values()))
+        ready_publication(connection, settings, list(found.values()), resumed=True)
         _patiently(lambda: ready_slot(connection, settings, make=False))
     return Start({i: found[i] for i in ids}, progress, cursor)
 

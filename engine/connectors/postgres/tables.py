@@ -40,6 +40,8 @@ class StoredTable(NamedTuple):
     """By which the texts of the key's columns are in order."""
     identity: str
     pages: int
+    computed: frozenset[str]
+    """Generated columns, which the log leaves out."""
 
     @property
     def full_name(self) -> str:
@@ -60,7 +62,7 @@ FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_type e
 LEFT JOIN pg_type b ON b.oid = nullif(e.typbasetype, 0)
 """
 _COLUMNS: Final = """
-SELECT a.attname, a.atttypid::bigint FROM pg_attribute a
+SELECT a.attname, a.atttypid::bigint, a.attgenerated <> '' FROM pg_attribute a
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _KEY: Final = """
@@ -124,10 +126,12 @@ def named(connection: Connection, ids: Sequence[int], types: Types) -> list[Stor
 def _stored(connection: Connection, told: tuple[Any, ...], types: Types) -> StoredTable:
     id_, schema, name, identity, pages = told
     columns = rows(connection, _COLUMNS, [id_])
-    known = types.find(connection, [type_ for _, type_ in columns])
+    known = types.find(connection, [type_ for _, type_, _ in columns])
     key = rows(connection, _KEY, [id_])
     names, collations = tuple(k for k, _ in key), tuple(c for _, c in key)
-    return StoredTable(id_, schema, name, {c: known[t] for c, t in columns}, names, collations, identity, pages)
+    stored = {c: known[t] for c, t, _ in columns}
+    computed = frozenset(c for c, _, is_computed in columns if is_computed)
+    return StoredTable(id_, schema, name, stored, names, collations, identity, pages, computed)
 
 
 def check_tables(found: Sequence[StoredTable], settings: Settings, declared: Sequence[TableColumn]) -> None:
@@ -153,11 +157,19 @@ def check_tables(found: Sequence[StoredTable], settings: Settings, declared: Seq
                 )
 
 
-def check_identity(table: StoredTable, settings: Settings, key: Sequence[str]) -> None:
+def check_logged(table: StoredTable, settings: Settings, declared: Sequence[TableColumn], key: Sequence[str]) -> None:
     """Refuse a table whose log would not tell enough of rows that change.
 
     :raises BergError: INVALID.
     """
+    lacking = next((c.name for c in declared if c.name in table.computed), None)
+    if lacking is not None:
+        raise BergError(
+            ErrorCode.INVALID,
+            f"Column '{lacking}' of {table.full_name} of {settings.place} is generated there: the log does not hold "
+            "it.",
+            hint="Leave it out of the declared table, or declare it as a computed column.",
+        )
     if table.identity == "f":
         return
     full = f"ALTER TABLE {table.full_name} REPLICA IDENTITY FULL"

@@ -89,6 +89,7 @@ class Columns:
         import duckdb
 
         from bergsql.engine.plan.duck_errors import from_duckdb_error
+        from bergsql.engine.plan.sql_text import FAILURE_MARK
 
         sql = f"SELECT {self.items(conversions)}, {OP} FROM {context.relation(texts)}"
         try:
@@ -97,6 +98,8 @@ class Columns:
             raise
         except duckdb.Error as error:
             told = from_duckdb_error(error)
+            if FAILURE_MARK not in str(error):
+                raise told from None
             raise BergError(
                 ErrorCode.INVALID, told.message, hint="Declared STRING, it is read as PostgreSQL writes it."
             ) from None
