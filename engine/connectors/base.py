@@ -26,6 +26,8 @@ class TableColumn(NamedTuple):
     type: DataType
     nullable: bool = True
     metadata: str | None = None
+    virtual: bool = False
+    """Whether it is metadata that is not written."""
 
     @property
     def streamed(self) -> StreamColumn:
@@ -55,6 +57,11 @@ class ConnectorTable(NamedTuple):
     def stored(self) -> tuple[TableColumn, ...]:
         """The columns that are no metadata."""
         return tuple(c for c in self.columns if c.metadata is None)
+
+    @property
+    def written(self) -> tuple[TableColumn, ...]:
+        """The columns that an INSERT gives: metadata too, unless it is VIRTUAL."""
+        return tuple(c for c in self.columns if not c.virtual)
 
     @property
     def streamed(self) -> tuple[StreamColumn, ...]:
@@ -111,6 +118,8 @@ class Connector:
         None where it cannot be read, or written.
     metadata
         What METADATA columns may be declared: types by key.
+    writable
+        Those of their keys that can be written: the sink looks at :attr:`ConnectorTable.written`.
     check
         Refuses a table that cannot be, beyond single options; columns of wrong types too.
     fixed
@@ -122,6 +131,7 @@ class Connector:
     source: Callable[[ConnectorTable], LocalSource] | None = None
     sink: Callable[[ConnectorTable], LocalSink] | None = None
     metadata: Mapping[str, DataType] = field(default_factory=dict)
+    writable: tuple[str, ...] = ()
     check: Callable[[ConnectorTable], None] = _anything
     fixed: tuple[str, ...] = ()
     partitioned: bool = False

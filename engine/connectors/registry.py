@@ -116,7 +116,8 @@ def source_of(
 def sink_of(
     definition: CreateTable, parts: Sequence[str], hints: Sequence[Option] = (), span: Span | None = None
 ) -> LocalSink:
-    """What is written of a connector table: its columns are the stored ones. As :func:`source_of`."""
+    """What is written of a connector table: its columns are the stored ones and METADATA that is
+    not VIRTUAL. As :func:`source_of`."""
     connector = _used(definition, parts, span, "Writing")
     if connector.sink is None:
         raise BergError(
@@ -124,7 +125,8 @@ def sink_of(
             f"{'.'.join(parts)} can only be read: connector '{connector.name}' is a source.",
             span=span,
         )
-    kept = next((c for c in definition.columns if c.metadata is not None and not c.virtual), None)
+    unwritable = (c for c in definition.columns if c.metadata is not None and c.metadata not in connector.writable)
+    kept = next((c for c in unwritable if not c.virtual), None)
     if kept is not None:
         raise BergError(
             ErrorCode.INVALID,
@@ -266,4 +268,4 @@ def _column(column: ColumnDef, connector: Connector, in_key: bool) -> TableColum
                 f"The metadata '{column.metadata}' is {flink_name(known)}, not {flink_name(column.type)}.",
                 span=column.span,
             )
-    return TableColumn(column.name, column.type, column.nullable and not in_key, column.metadata)
+    return TableColumn(column.name, column.type, column.nullable and not in_key, column.metadata, column.virtual)

@@ -33,7 +33,7 @@ class KafkaSource(LocalSource):
         self.options = given
         self.servers = given[SERVERS]
         self.bounded = given.get("scan.bounded.mode", "unbounded").casefold() != "unbounded"
-        self.layout = _layout(table, upserts=upserts)
+        self.layout = layout_of(table, upserts=upserts)
         self.mode = ChangelogMode.UPSERT if upserts else self.layout.value.mode
         self.key = table.key if self.mode is not ChangelogMode.INSERT_ONLY else ()
         self.configuration = configuration(given)
@@ -78,7 +78,7 @@ def upsert_source(table: ConnectorTable) -> KafkaSource:
     return KafkaSource(table, upserts=True)
 
 
-def _layout(table: ConnectorTable, *, upserts: bool) -> Layout:
+def layout_of(table: ConnectorTable, *, upserts: bool) -> Layout:
     """Which columns come from where."""
     given, stored = table.options, table.stored
     in_key = key_columns(table)
