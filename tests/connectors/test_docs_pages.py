@@ -1,6 +1,6 @@
 """The pipelines in docs/connectors run: their blocks, in order, beside real services.
 
-``mysql``, ``postgres``: statements that somebody gives there. ``kafka topic=NAME``: a message a line. ``sql``: bergsql, all
+``mysql``, ``postgres``: statements that somebody gives there. ``kafka topic=NAME``: a new topic, a message a line. ``sql``: bergsql, all
 blocks of a page in one session; of the block before a ``text`` the last statement is a query, which gives that result in
 the end.
 """
@@ -76,7 +76,9 @@ class Told:
             case "postgres":
                 self.service("postgres", Postgres).run(*statements(block.text))
             case "kafka":
-                self.service("kafka", Kafka).send(block.about.removeprefix("topic="), block.text.splitlines())
+                kafka, topic = self.service("kafka", Kafka), block.about.removeprefix("topic=")
+                kafka.create(topic)
+                kafka.send(topic, block.text.splitlines())
             case "sql":
                 given = statements(self.filled(block.text))
                 for statement in given[:-1]:
