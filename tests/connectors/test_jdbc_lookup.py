@@ -134,6 +134,14 @@ _OTHERS = (
 )
 
 
+def test_keys_that_a_character_set_has_not(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    place = place_in("mariadb", request, tmp_path)
+    place.run("CREATE TABLE {t} (id INT, name VARCHAR(10) CHARACTER SET gbk, v DECIMAL(10, 2))")
+    place.run("INSERT INTO {t} VALUES (1, '汉', 1)")
+    with Driver(join(source_of(place), by=(1,)), tmp_path / "state") as driver:
+        assert found(driver, (7, "汉"), (8, "😀"), (9, "é")) == {(7, "汉"), (8, None), (9, None)}
+
+
 def test_what_is_equal_otherwise_there_is_read_whole(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """A FLOAT of MySQL equals no number that is written as it is shown; it is compared here."""
     place = place_in("mariadb", request, tmp_path)

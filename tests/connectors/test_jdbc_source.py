@@ -248,6 +248,27 @@ def test_conditions_that_are_pushed_down_lose_no_rows(place: Place, session: Ses
     assert "pushed down" not in plan
 
 
+def test_texts_that_a_character_set_has_not(request: pytest.FixtureRequest, tmp_path: Path, session: Session) -> None:
+    """MySQL refuses to compare them with the column."""
+    place = place_in("mariadb", request, tmp_path)
+    place.run(
+        "CREATE TABLE {t} (g VARCHAR(9) CHARACTER SET gbk, l VARCHAR(9) CHARACTER SET latin1, u VARCHAR(9) CHARACTER SET"
+        " utf8mb3)",
+        "INSERT INTO {t} VALUES ('汉', 'é', '字')",
+    )
+    run(session, f"CREATE TABLE t (g STRING, l STRING, u STRING) {place.clause('t')}")
+    for condition, count in {
+        "g = '汉'": 1,
+        "g = '😀'": 0,
+        "l IN ('中文', 'é')": 1,
+        "u LIKE '😀%'": 0,
+        "u = '字'": 1,
+        "g IN ('汉', '😀')": 1,
+        "l = 'e'": 0,
+    }.items():
+        assert len(rows(session, f"SELECT g FROM t WHERE {condition}")) == count, condition
+
+
 def test_the_database_runs_what_is_pushed_down(place: Place) -> None:
     place.run("CREATE TABLE {t} (id INT PRIMARY KEY, name VARCHAR(10))", "INSERT INTO {t} VALUES (1, 'a'), (2, 'b')")
     from bergsql.engine.table.predicate import Compare, Op

@@ -51,6 +51,8 @@ class Stored(NamedTuple):
     precision: int | None = None
     nullable: bool = True
     element: Stored | None = None
+    charset: str | None = None
+    """Of a text of MySQL."""
 
 
 class StoredTable(NamedTuple):
@@ -146,6 +148,9 @@ def _looked_at(
         names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
         message = f"There is no table '{full}' in the database {database.address.shown}."
         raise BergError(ErrorCode.NOT_FOUND, message, hint=did_you_mean(name, names) or _some("Its tables are", names))
+    if database.dialect is Dialect.MYSQL:
+        for column, charset in _charsets(connection, settings):
+            found[column] = found[column]._replace(charset=charset)
     stored = tuple(_matched(c, found, full, database) for c in columns)
     uniques = [frozenset(inspector.get_pk_constraint(name, schema)["constrained_columns"])]
     uniques += [
@@ -159,6 +164,18 @@ def _looked_at(
         engine = inspector.get_table_options(name, schema).get(f"{connection.dialect.name}_engine", "InnoDB")
         transactional = str(engine).casefold() in ("innodb", "rocksdb", "tokudb", "ndbcluster")
     return StoredTable(stored, tuple(dict.fromkeys(u for u in uniques if u)), transactional)
+
+
+def _charsets(connection: Connection, settings: Settings) -> list[tuple[str, str]]:
+    """The character sets of the columns of text, by name."""
+    import sqlalchemy as sa
+
+    asked = sa.text(
+        "SELECT column_name, character_set_name FROM information_schema.columns WHERE character_set_name IS NOT NULL"
+        " AND table_name = :name AND table_schema = coalesce(:schema, database())"
+    )
+    found = connection.execute(asked, {"name": settings.table, "schema": settings.schema})
+    return [(str(column), str(charset)) for column, charset in found]
 
 
 def _is_partial(index: Any) -> bool:

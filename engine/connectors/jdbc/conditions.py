@@ -6,7 +6,7 @@ of texts is that of a collation there, which may also hold more texts equal than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -153,10 +153,10 @@ class Askable:
             case Compare(column, op, value):
                 return self._compared(columns[str(column)], str(column), op, value)
             case In(column, values):
-                return columns[str(column)].in_([_given(v) for v in values])
+                return self.comparable(columns[str(column)], str(column), values).in_([_given(v) for v in values])
             case StartsWith(column, prefix):
                 pattern = str(prefix).replace("!", "!!").replace("%", "!%").replace("_", "!_")
-                return columns[str(column)].like(f"{pattern}%", escape="!")
+                return self.comparable(columns[str(column)], str(column), [prefix]).like(f"{pattern}%", escape="!")
             case AlwaysFalse():
                 return sa.false()
         return sa.true()
@@ -177,8 +177,17 @@ class Askable:
             Op.GT: lambda a, b: a > b,
             Op.GE: lambda a, b: a >= b,
         }
-        made: ColumnElement[Any] = compared[op](column, _given(value))
+        made: ColumnElement[Any] = compared[op](self.comparable(column, name, [value]), _given(value))
         return made
+
+    def comparable(self, column: ColumnElement[Any], name: str, values: Iterable[object]) -> ColumnElement[Any]:
+        """The column as it is compared with some values: MySQL refuses texts that its character set has not."""
+        import sqlalchemy as sa
+
+        charset = self._columns[name][1].charset
+        if charset in (None, "utf8mb4") or all(not isinstance(v, str) or v.isascii() for v in values):
+            return column
+        return sa.func.convert(column.op("USING")(sa.literal_column("utf8mb4")))
 
 
 def _digits(stored: Stored) -> int:

@@ -115,8 +115,13 @@ class JdbcLookup(Lookup):
         source = self._source
         table = table_of(source.settings, source.found.stored)
         query = selected(table, source.values, self._all, source.database.dialect)
-        by = [table.c[source.found.stored[p].name] for p in self._positions]
         given = [self._written(key) for key in keys]
+        by = [
+            source.askable.comparable(
+                table.c[source.found.stored[p].name], source.columns[p].name, [k[n] for k in given]
+            )
+            for n, p in enumerate(self._positions)
+        ]
         if len(by) == 1:
             query = query.where(by[0].in_([value for (value,) in given]))
         else:

@@ -63,7 +63,7 @@ class JdbcSource(LocalSource):
         return Values(self._table.columns, self.found.stored, self.settings.address, self.name)
 
     @property
-    def _askable(self) -> Askable:
+    def askable(self) -> Askable:
         from bergsql.engine.connectors.jdbc.conditions import Askable
 
         return Askable(self._table.columns, self.found.stored, self.settings.address)
@@ -77,7 +77,7 @@ class JdbcSource(LocalSource):
 
     def narrowed(self, columns: frozenset[str], predicate: Predicate) -> JdbcSource:
         used = frozenset(i for i, c in enumerate(self.columns) if c.name in columns)
-        return self._with(used, self._askable.asked(predicate))
+        return self._with(used, self.askable.asked(predicate))
 
     def reading(self, positions: frozenset[int]) -> JdbcSource:
         return self._with(positions, self.predicate)
@@ -105,7 +105,7 @@ class JdbcSource(LocalSource):
         columns = columns_of(table, self.values)
         query = selected(table, self.values, sorted(self.used), self.database.dialect)
         if not isinstance(self.predicate, AlwaysTrue):
-            query = query.where(self._askable.sql(self.predicate, columns))
+            query = query.where(self.askable.sql(self.predicate, columns))
         partitions = self.settings.partitions
         if partitions is None:
             return [query]
@@ -138,7 +138,7 @@ class JdbcSource(LocalSource):
         return _Reader(self, context, done if isinstance(done, int) else 0)
 
     def lookup(self, positions: Sequence[int]) -> Lookup | None:
-        if not all(self._askable.is_key(self.columns[p].name) for p in positions):
+        if not all(self.askable.is_key(self.columns[p].name) for p in positions):
             return None  # equal values are others there: it is read whole
         from bergsql.engine.connectors.jdbc.lookup import JdbcLookup
 
