@@ -203,12 +203,17 @@ def test_comments_that_are_values(place: Place) -> None:
         {"disable_quote_character": "true", "escape_character": "\\"},
         {"escape_character": "\\"},
         {"quote_character": "'", "field_delimiter": "\\t", "null_literal": "NULL"},
-        {"field_delimiter": ";", "null_literal": "n;a"},
+        {"field_delimiter": ";", "null_literal": "n/a"},
     ],
 )
 def test_other_characters_are_read_as_they_were_written(place: Place, options: dict[str, str]) -> None:
-    texts = ["a,b", "\\", "\\,", 'q"', "'", "\t", "x;y", "NULL", "n;a", "a\nb", "é"]
+    texts = ["a,b", "\\", "\\,", 'q"', "'", "\t", "x;y", "NULL", "n/a", "a\nb", "é"]
     rows = [(text, n) for n, text in enumerate(texts)]
     format_ = made("csv", [("s", STRING), ("n", BIGINT)], **options)
     found = place.decoded(format_, written(place, format_, [*rows, (None, None)]))
     assert [row[2:] for row in found] == [*rows, (None, None)]
+
+
+def test_a_text_for_null_without_the_delimiter() -> None:
+    with pytest.raises(BergError, match=r"is not a value of 'csv\.null-literal': it holds the delimiter"):
+        made("csv", null_literal="n,a")

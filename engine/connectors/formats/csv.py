@@ -65,6 +65,9 @@ class Csv(Format):
         self._quote = self._character("quote-character") if quotes else ""
         self._escape = self._character("escape-character") if self.option("escape-character") else ""
         self._null = self.option("null-literal")
+        if self._delimiter in (self._null or ""):
+            message = f"'{self._null}' is not a value of 'csv.null-literal': it holds the delimiter."
+            raise BergError(ErrorCode.OPTION, message)
         self._elements = self.option("array-element-delimiter") or ";"
         self._lenient = self.flag("ignore-parse-errors")
         self._comments = self.flag("allow-comments")
