@@ -172,6 +172,7 @@ def test_new_changes_only(place: Place) -> None:
         place.run("INSERT INTO {t} VALUES (1000, 'new')")
         reader.until_rows(lambda: [(1000, "new")])
     place.run("UPDATE {t} SET v = 'newer' WHERE id = 1000")
+    assert ["was made" in note for note in reader.notes] == [True]
     with reader.opened():
         reader.until_rows(lambda: [(1000, "newer")])
 
@@ -362,7 +363,7 @@ def test_a_table_that_comes_later_or_is_made_again(place: Place) -> None:
     place.run("CREATE TABLE {t}_later (id int, v text)", "ALTER TABLE {t} RENAME COLUMN v TO w")
     place.run("ALTER TABLE {t} RENAME COLUMN w TO v")
     with reader.opened():
-        assert "_later of 127.0.0.1" in reader.notes[0]
+        assert "_later of 127.0.0.1" in reader.notes[-1]
         reader.until_rows(place.rows)
     place.run("DROP TABLE {t}")
     with pytest.raises(BergError, match="is not there any more"), reader.opened():

@@ -40,7 +40,7 @@ def open_reader(source: PostgresSource, context: ReaderContext, offset: Json) ->
     try:
         with telling(source.settings):
             if offset is None:
-                start = begin(source, connection, types)
+                start = begin(source, connection, types, context.note)
             else:
                 start = go_on(source, connection, types, offset, context.note)
     finally:

@@ -11,7 +11,7 @@ from bergsql.engine.connectors.postgres.changes import Cursor
 from bergsql.engine.connectors.postgres.client import telling
 from bergsql.engine.connectors.postgres.handover import Progress
 from bergsql.engine.connectors.postgres.options import COMMITTED, INITIAL, LATEST, SNAPSHOT
-from bergsql.engine.connectors.postgres.slots import log_end, ready_publication, ready_slot
+from bergsql.engine.connectors.postgres.slots import log_end, ready_publication, ready_slot, slot
 from bergsql.engine.connectors.postgres.tables import (
     StoredTable,
     Types,
@@ -56,8 +56,8 @@ def tables_of(source: PostgresSource, connection: Connection, types: Types) -> d
     return {t.id: t for t in found}
 
 
-def begin(source: PostgresSource, connection: Connection, types: Types) -> Start:
-    """Where a new job starts.
+def begin(source: PostgresSource, connection: Connection, types: Types, note: Callable[[str], None]) -> Start:
+    """Where a new job starts. It makes the slot, which outlives it: ``note`` is told so.
 
     :raises BergError: where it cannot.
     """
@@ -68,7 +68,13 @@ def begin(source: PostgresSource, connection: Connection, types: Types) -> Start
         return Start(tables, progress, None)
     # The publication first: changes from before it was made, or held a table, cannot be read.
     ready_publication(connection, settings, list(tables.values()))
+    is_new = slot(connection, settings) is None
     position = _patiently(lambda: ready_slot(connection, settings, make=settings.startup in (INITIAL, LATEST)))
+    if is_new:
+        note(
+            f"The replication slot '{settings.slot}' of {settings.place} was made. The server keeps its log for it: "
+            f"when nobody reads it any more, SELECT pg_drop_replication_slot('{settings.slot}'); there."
+        )
     if settings.startup == INITIAL:
         return Start(tables, progress, None)
     if settings.startup == LATEST:
