@@ -107,6 +107,10 @@ the group only hears of them, and nobody joins it. Each message is read by itsel
 one that cannot be read is left out and counted. Options of a format are written as `csv.ignore-parse-errors`, and with
 `key.format` and `value.format` as `key.csv.…` and `value.csv.…`.
 """,
+    "mysql-cdc": """
+The rows of tables of MySQL and MariaDB, and then their changes, by the binlog
+([more of it](connectors/mysql-cdc.md); `pip install 'bergsql[mysql-cdc]'`).
+""",
     "postgres-cdc": """
 The rows of tables of PostgreSQL, and then their changes, by logical replication
 ([more of it](connectors/postgres-cdc.md); `pip install 'bergsql[postgres-cdc]'`).

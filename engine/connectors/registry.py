@@ -23,6 +23,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "filesystem": "filesystem",
     "jdbc": "jdbc.connector",
     "kafka": "kafka.kafka",
+    "mysql-cdc": "mysql.connector",
     "postgres-cdc": "postgres.connector",
     "print": "print_sink",
     "upsert-kafka": "kafka.upsert_kafka",

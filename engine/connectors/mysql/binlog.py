@@ -229,6 +229,11 @@ class Binlog:
             events.HeartbeatLogEvent,
             events.RotateEvent,
             events.NotImplementedEvent,
+            # Nothing is in these, but the binlog goes on with them.
+            events.FormatDescriptionEvent,
+            events.MariadbGtidListEvent,
+            events.MariadbBinLogCheckPointEvent,
+            events.PreviousGtidsEvent,
         ]
         place: dict[str, Any] = {"log_file": self._base.file, "log_pos": self._base.pos, "is_mariadb": False}
         if self._by_gtid:  # with a file, MariaDB's is read from its start if it is named so
@@ -267,12 +272,29 @@ class Binlog:
                 if not self._in_transaction:
                     self._base = Position(event.next_binlog, event.position, self._base.gtid)
                     self._put(Moved(self._base))
+            case "HeartbeatLogEvent":
+                ident = event.ident
+                self._passed(ident if isinstance(ident, str) else ident.decode(), event.packet.log_pos)
+            case (
+                "FormatDescriptionEvent"
+                | "MariadbGtidListEvent"
+                | "MariadbBinLogCheckPointEvent"
+                | "PreviousGtidsEvent"
+            ):
+                self._passed(stream.log_file, stream.log_pos)
             case "NotImplementedEvent" if event.event_type in _COMPRESSED:
                 raise BergError(
                     ErrorCode.CONFIG,
                     "The binlog is compressed, which cannot be read.",
                     hint="SET GLOBAL log_bin_compress = OFF (MySQL: binlog_transaction_compression = OFF).",
                 )
+
+    def _passed(self, file: str, pos: int) -> None:
+        """Between two transactions, on to a place before which nothing more was."""
+        moved = Position(file, pos, self._base.gtid)
+        if not self._in_transaction and self._base < moved:
+            self._base = moved
+            self._put(Moved(moved))
 
     def _ended(self, stream: BinLogStreamReader) -> None:
         """A transaction is over: one may begin here."""
