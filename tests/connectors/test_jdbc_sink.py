@@ -72,6 +72,17 @@ def test_upserts_and_deletions_by_key_alone(place: Place, duck: Duck) -> None:
     writer.close()
 
 
+def test_a_deletion_may_hold_the_key_alone(place: Place, duck: Duck) -> None:
+    place.run(
+        "CREATE TABLE {t} (id INT NOT NULL PRIMARY KEY, name VARCHAR(10) NOT NULL)", "INSERT INTO {t} VALUES (1, 'a')"
+    )
+    writer = writer_of(place, HandContext(duck), mode=ChangelogMode.UPSERT)
+    writer.write(changes(("-D", 1, None)))
+    assert checkpoint(writer, 1)
+    assert place.run(ROWS) == []
+    writer.close()
+
+
 def test_many_rows_of_one_checkpoint(place: Place, duck: Duck) -> None:
     place.run(CREATE)
     writer = writer_of(place, HandContext(duck))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bergsql.engine.connectors.jdbc.sink import JdbcSink
     from bergsql.engine.streaming.sources.base import Json
 
+_COMES = (int(RowKind.INSERT), int(RowKind.UPDATE_AFTER))
 _ROWS = 1000
 """Of one statement."""
 
@@ -79,10 +80,12 @@ class JdbcWriter(Writer):
     def _keep(self, sql: str) -> int:
         """Put the rows of a query into the file of the checkpoint."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         count = 0
         for batch in stream_batches(self._context.cursor, sql, _ROWS):
-            self._sink.values.check(batch)
+            # Of a row that goes only the key may be known.
+            self._sink.values.check(batch.filter(pc.is_in(batch.column(OP), pa.array(_COMES, pa.int8()))))
             if self._file is None:
                 self._file = PreparedRows(self._context.directory, self._context.sink_id, batch.schema)
             self._file.write(pa.Table.from_batches([batch]))
@@ -144,7 +147,7 @@ class JdbcWriter(Writer):
             if not self._sink.key:
                 self._statements.insert(connection, rows)
                 continue
-            stays = [kind in (RowKind.INSERT, RowKind.UPDATE_AFTER) for kind in kinds]
+            stays = [kind in _COMES for kind in kinds]
             self._statements.delete(connection, _chosen(rows, stays, False))
             self._statements.upsert(connection, _chosen(rows, stays, True))
 
