@@ -84,7 +84,7 @@ def test_rows_are_there_once_when_the_job_is_killed(
 ) -> None:
     place = place_in(kind, request, tmp_path)
     id_ = started(jobs, session, place)
-    for number in range(6):
+    for number in range(4):
         put(session, number)
         if number % 2:
             moment = time.monotonic() + 0.07 * number
@@ -92,15 +92,15 @@ def test_rows_are_there_once_when_the_job_is_killed(
             process(jobs.job(id_)).kill()
             jobs.until_state(id_, JobState.LOST)
             assert jobs.command("resume", id_).code == 0
-    until("rows", lambda: is_whole(place, 6 * ROWS))
+    until("rows", lambda: is_whole(place, 4 * ROWS))
     assert jobs.command("stop", id_, "--savepoint").code == 0
-    check(place, 6 * ROWS)
+    check(place, 4 * ROWS)
     shutil.rmtree(jobs.job(id_).directory / "prepared")  # a savepoint has all that it needs
     assert jobs.command("resume", id_).code == 0
-    put(session, 6)
-    until("rows", lambda: is_whole(place, 7 * ROWS))
+    put(session, 4)
+    until("rows", lambda: is_whole(place, 5 * ROWS))
     assert jobs.command("stop", id_, "--savepoint").code == 0
-    check(place, 7 * ROWS)
+    check(place, 5 * ROWS)
 
 
 def test_rows_are_there_once_when_the_database_is_killed(jobs: Jobs, session: Session) -> None:
