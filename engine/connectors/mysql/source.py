@@ -34,7 +34,7 @@ class MysqlSource(LocalSource):
         self.name, self.columns, self.table = table.name, table.streamed, table
         self.options = parse(table.options)
         self.bounded = self.options.startup.mode == "snapshot"
-        if not self.options.append_only:
+        if not self.options.append_only and not self.bounded:
             self.mode, self.key = ChangelogMode.RETRACT, table.key
         with Session(self.options) as session:
             server = Server.of(session)
