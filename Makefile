@@ -80,7 +80,7 @@ docs: venv ## Write the pages that come from the code
 	$(BIN)/python docs/generate.py
 
 bench: venv ## The benchmarks: ratios to DuckDB measured in one run
-	for b in startup scans merge_on_read equality_deletes planning inserts commits streaming_append streaming_delay streaming_state kafka_append; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+	for b in startup scans merge_on_read equality_deletes planning inserts commits streaming_append streaming_delay streaming_state kafka_append mysql_binlog mysql_snapshot services_delay; do $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 bench-spark: venv ## Row-level statements beside the real Spark: KIT=folder WAREHOUSE=folder, KIT_ENV (benchmarks/row_level.py)
 	$(BIN)/python benchmarks/row_level.py $(KIT) $(WAREHOUSE) --spark-runs 2
