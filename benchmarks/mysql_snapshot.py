@@ -1,17 +1,21 @@
 """A snapshot of a MySQL table beside a SELECT of it through the same driver, by turns in one process.
 
-usage: python -m benchmarks.mysql_snapshot [ROWS]
+python benchmarks/mysql_snapshot.py [ROWS]
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pymysql.cursors
 
 from bergsql.engine.sql.types import BIGINT, INT, STRING, DataType, Kind
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tests.support.mysql_streams import Place, options, source
 from tests.support.services.mariadb import MariaDB
 
