@@ -88,7 +88,8 @@ def test_18_the_history_file_holds_none(berg: Berg) -> None:
 def test_19_a_reference_stands_for_a_secret(berg: Berg) -> None:
     """It is looked up where it is used, and shown as it was written."""
     text = (
-        "CREATE TABLE k (id INT) WITH ('connector'='kafka', 'password'='${env:BERG_SECRET}');"
+        "CREATE TABLE k (id INT) WITH ('connector'='jdbc', 'url'='jdbc:mysql://h/db', 'table-name'='t', "
+        "'password'='${env:BERG_SECRET}');"
         "SHOW CREATE TABLE k; CREATE TABLE t (id INT) WITH ('my.password'='${env:BERG_SECRET}'); SHOW CREATE TABLE t;"
         "CREATE CATALOG c WITH ('type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='${env:BERG_PLACE}');"
         "CREATE DATABASE c.d; SHOW CREATE CATALOG c;"

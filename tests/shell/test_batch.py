@@ -74,7 +74,7 @@ def test_quiet_is_for_notes_not_for_results_or_errors(berg: Berg) -> None:
 
 
 def test_an_init_file_announces_nothing_but_failures(berg: Berg) -> None:
-    define = "CREATE TABLE k (n INT) WITH ('connector'='kafka');"
+    define = "CREATE TABLE k (n INT) WITH ('connector'='print');"
     init = written(
         berg, "init.sql", f"CREATE TABLE t (n INT);{define}\n  SELECT * FROM\n nope;\nCREATE TABLE u (n INT);"
     )

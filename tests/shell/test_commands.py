@@ -230,7 +230,7 @@ def test_connector_tables_and_views_last_in_the_catalog_store(berg: Berg) -> Non
     made = berg.run(*store, "-e", f"{table} CREATE VIEW v AS SELECT COUNT(*) AS n FROM src;")
     assert made.code == 0
     assert "lasts as long as the session" not in made.err
-    secret = "CREATE TABLE s (id INT) WITH ('connector'='kafka', 'password'='geheim');"
+    secret = "CREATE TABLE s (id INT) WITH ('connector'='jdbc', 'url'='jdbc:mysql://h/d', 'table-name'='t', 'password'='geheim');"
     done = berg.run(*store, "--continue-on-error", "--format", "csv", "-e", f"SHOW TABLES; SELECT n FROM v; {secret}")
     assert done.out.split() == ["table", "name", "src", "v", "n", "3"]
     assert "which the catalog store does not keep" in done.err

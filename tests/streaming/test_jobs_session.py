@@ -48,9 +48,9 @@ def test_tables_views_and_catalogs_are_there_again(session: Session, tmp_path: P
         "INSERT INTO ice.db.t VALUES (1, 'a'), (2, 'b')",
         "CREATE CATALOG mem WITH ('type'='generic_in_memory')",
         "CREATE DATABASE mem.d COMMENT 'a place'",
-        "CREATE TABLE mem.d.gen (a INT COMMENT 'it''s', b AS a + 1, k STRING METADATA FROM 'key' VIRTUAL,"
+        "CREATE TABLE mem.d.gen (a INT COMMENT 'it''s', b AS a + 1, k BIGINT METADATA FROM 'offset' VIRTUAL,"
         " ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, PRIMARY KEY (a) NOT ENFORCED)"
-        " WITH ('connector'='kafka','topic'='t')",
+        " WITH ('connector'='kafka','topic'='t','format'='csv','properties.bootstrap.servers'='localhost:9092')",
         "CREATE TEMPORARY TABLE tmp (x INT) WITH ('connector'='print')",
         "CREATE TABLE pointer (id BIGINT, s STRING) PARTITIONED BY (bucket(4, id))"
         " WITH ('connector'='iceberg','catalog-name'='ice','catalog-database'='db','catalog-table'='later')",
