@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _ROWS = 100_000
 _BYTES = 64 << 20
+_PAUSE = 0.01
+"""Seconds between two looks for rows that have not come."""
 
 
 def read_all(source: Source, prefix: str) -> ReadAtOnce:
@@ -67,8 +69,11 @@ class _Rows:
             return connection.sql(f"SELECT {items}").to_arrow_table().schema
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        import time
+
         import duckdb
 
+        from bergsql.engine.plan.duck_errors import from_duckdb_error
         from bergsql.engine.table.file_streams import told
 
         schema = self._schema()
@@ -79,8 +84,12 @@ class _Rows:
                 while not reader.finished:
                     batch = reader.poll()
                     if batch is None:
+                        time.sleep(min(reader.wait, _PAUSE))
                         continue
-                    rows = connection.sql(f"SELECT {self._names} FROM {batch.sql}").to_arrow_table()
+                    try:
+                        rows = connection.sql(f"SELECT {self._names} FROM {batch.sql}").to_arrow_table()
+                    except duckdb.Error as error:
+                        raise from_duckdb_error(error) from None
                     yield from rows.cast(schema).to_batches()
                     context.end_round()
             finally:

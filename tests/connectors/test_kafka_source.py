@@ -127,8 +127,9 @@ def test_keys_of_messages(session: Session, kafka: Kafka, topic: str) -> None:
 def test_broken_messages_fail_or_are_left_out(session: Session, kafka: Kafka, topic: str) -> None:
     kafka.send(topic, ["x,1", "broken", None, "y,2"])
     table(session, kafka, topic)
-    with pytest.raises(BergError, match="A message is no row of 2 values: broken"):
+    with pytest.raises(BergError, match="A message is no row of 2 values: broken") as told:
         rows(session)
+    assert "Traceback" not in told.value.message
     table(session, kafka, topic, **{"csv.ignore-parse-errors": "true"})
     assert rows(session) == [("x", 1), ("y", 2)]
 
@@ -189,6 +190,20 @@ def test_the_last_message_of_a_key_counts(session: Session, kafka: Kafka, topic:
         else:
             assert left.pop(k) == v
     assert left == {1: "c", 3: "d"}
+
+
+def test_an_upsert_without_a_key_is_refused(session: Session, kafka: Kafka, topic: str) -> None:
+    kafka.send(topic, ['{"v": "a"}'])
+    text = (
+        f"'connector'='upsert-kafka', 'topic'='{topic}', 'properties.bootstrap.servers'='{kafka.address}', "
+        "'key.format'='csv', 'value.format'='json', 'value.fields-include'='EXCEPT_KEY', 'scan.bounded.mode'='latest-offset'"
+    )
+    session.execute(f"CREATE TABLE t (k INT, v STRING, PRIMARY KEY (k) NOT ENFORCED) WITH ({text})").close()
+    session.execute("SET 'execution.runtime-mode' = 'streaming'").close()
+    with pytest.raises(BergError, match="A message lacks its key"):
+        rows(session)
+    lenient = "/*+ OPTIONS('key.csv.ignore-parse-errors'='true') */"
+    assert rows(session, f"SELECT * FROM t {lenient}") == []
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.engine.connectors.messages.base import BROKEN, DATA, NUMBER, PLACE
+from bergsql.engine.plan.sql_text import failure
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.streaming.changelog import OP, RowKind
 
@@ -61,15 +62,13 @@ class Layout(NamedTuple):
             return f"(SELECT {items} FROM {rows} AS v{order})"
         keys = pa.table({NUMBER: number, DATA: pa.array([m.key() for m in messages], pa.binary())})
         decoded = self.key.decode(context, context.relation(keys))
-        broken = f"v.{BROKEN} OR coalesce(k.{BROKEN}, {str(self.upserts).lower()})"
-        items = ", ".join([*self._items(from_key, "v", "v"), f"v.{OP}", f"{broken} AS {BROKEN}"])
+        items = ", ".join([*self._items(from_key, "v", "v"), *self._ends(f"v.{OP}", f"v.{BROKEN}", from_key)])
         inner = f"SELECT {items}, v.{NUMBER} AS n, v.{PLACE} AS k FROM {rows} AS v LEFT JOIN {decoded} AS k USING (n)"
         if self.upserts:
             gone = ", ".join(
                 [
                     *self._items(from_key, "NULL", "t"),
-                    f"{RowKind.DELETE.value}::TINYINT AS {OP}",
-                    f"coalesce(k.{BROKEN}, true) AS {BROKEN}",
+                    *self._ends(f"{RowKind.DELETE.value}::TINYINT", "false", from_key),
                 ]
             )
             inner += (
@@ -78,6 +77,16 @@ class Layout(NamedTuple):
             )
         names = ", ".join([*(f"c{i}" for i in range(len(self.columns))), OP, BROKEN])
         return f"(SELECT {names} FROM ({inner}) ORDER BY n, k)"
+
+    def _ends(self, op: str, broken: str, from_key: dict[int, int]) -> list[str]:
+        """SQL of ``op`` and ``broken``, with what keys say of the latter. Upserts have whole keys."""
+        if not self.upserts:
+            return [f"{op} AS {OP}", f"({broken} OR coalesce(k.{BROKEN}, false)) AS {BROKEN}"]
+        lacks = " OR ".join([f"k.{BROKEN} IS NULL", f"k.{BROKEN}", *(f"k.c{at} IS NULL" for at in from_key.values())])
+        if not self.lenient:
+            refused = failure("A message lacks its key, or a value of the PRIMARY KEY in it: it replaces nothing.")
+            op = f"CASE WHEN {lacks} THEN {refused} ELSE {op} END"
+        return [f"{op} AS {OP}", f"({broken} OR {lacks}) AS {BROKEN}"]
 
     def _items(self, from_key: dict[int, int], value: str, told: str) -> list[str]:
         """SQL of all columns; ``value`` and ``told`` are the relations of values and of what is known beside them."""
