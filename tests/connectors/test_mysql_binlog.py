@@ -154,6 +154,39 @@ def test_rows_that_are_not_told_whole_are_refused(mariadb: MariaDB, table: str, 
         until(binlog, total)
 
 
+def test_changes_that_are_taken_back_in_the_binlog_are_refused(mariadb: MariaDB, table: str) -> None:
+    mariadb.run(f"CREATE OR REPLACE TABLE {DATABASE}.aside (i INT) ENGINE=MyISAM")
+    start = end(mariadb)
+    with mariadb.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for statement in (
+            f"INSERT INTO {table} VALUES (1, 'a')",
+            "SAVEPOINT s",
+            f"INSERT INTO {table} VALUES (2, 'b')",
+            f"INSERT INTO {DATABASE}.aside VALUES (1)",
+            "ROLLBACK TO s",
+            f"INSERT INTO {table} VALUES (3, 'c')",
+            "COMMIT",
+        ):
+            cursor.execute(statement)
+    with followed(mariadb, start) as binlog, pytest.raises(BergError, match="took back changes"):
+        until(binlog, lambda _: False)
+
+
+def test_transactions_in_two_phases_are_refused(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb)
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        for statement in (
+            "XA START 'x'",
+            f"INSERT INTO {table} VALUES (1, 'a')",
+            "XA END 'x'",
+            "XA PREPARE 'x'",
+            "XA COMMIT 'x'",
+        ):
+            cursor.execute(statement)
+    with followed(mariadb, start) as binlog, pytest.raises(BergError, match="XA transactions"):
+        until(binlog, total)
+
+
 def test_a_file_that_is_gone_is_told(mariadb: MariaDB, table: str) -> None:
     start = end(mariadb)
     mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')", "FLUSH BINARY LOGS")

@@ -10,8 +10,9 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, not_supported
 from bergsql.engine.connectors.mysql.position import Position
+from bergsql.engine.connectors.mysql.row_images import check_image, filled, with_transaction
 
 if TYPE_CHECKING:
     from pymysqlreplication import BinLogStreamReader
@@ -85,6 +86,8 @@ _CODECS: Final[Mapping[str, str]] = {
     "utf32": "utf-32-be",
 }
 """What Python calls the encodings that the library does not know, or takes for those of this machine's order."""
+_PREPARED: Final = 64
+"""MariaDB's flag of a transaction that ends elsewhere in the binlog (FL_PREPARED_XA)."""
 _COMPRESSED: Final = frozenset({40, *range(165, 172)})
 """MySQL's transactions and MariaDB's events that are compressed: their rows are not read."""
 
@@ -119,6 +122,7 @@ class Binlog:
         self._base = position
         self._skip = position.row
         self._in_transaction = 0
+        self._in_two_phases = False
         self._gtid: str | None = None
         self._known: dict[int, tuple[bool, tuple[str, ...], tuple[str, ...]]] = {}
         self._events: deque[Event] = deque()
@@ -267,7 +271,8 @@ class Binlog:
             case "QueryEvent":
                 self._take_query(stream, event)
             case "GtidEvent" | "MariadbGtidEvent":
-                self._gtid = _with(self._base.gtid, event.gtid, is_mariadb=name == "MariadbGtidEvent")
+                self._in_two_phases = name == "MariadbGtidEvent" and bool(event.flags & _PREPARED)
+                self._gtid = with_transaction(self._base.gtid, event.gtid, is_mariadb=name == "MariadbGtidEvent")
             case "RotateEvent":
                 if not self._in_transaction:
                     self._base = Position(event.next_binlog, event.position, self._base.gtid)
@@ -320,15 +325,19 @@ class Binlog:
         wanted, columns, sets = self._known.get(event.table_id, (False, (), ()))
         if not wanted:
             return
-        _check_image(event)
+        if self._in_two_phases:
+            raise not_supported(
+                f"Reading changes of {event.schema}.{event.table} in XA transactions, which may still end"
+            )
+        check_image(event)
         before: list[Row] = []
         after: list[Row] = []
         for row in event.rows:
             if name in ("UpdateRowsEvent", "PartialUpdateRowsEvent"):
-                before.append(_filled(row, "before_values", sets))
-                after.append(_filled(row, "after_values", sets))
+                before.append(filled(row, "before_values", sets))
+                after.append(filled(row, "after_values", sets))
             else:
-                (after if name == "WriteRowsEvent" else before).append(_filled(row, "values", sets))
+                (after if name == "WriteRowsEvent" else before).append(filled(row, "values", sets))
         count = max(len(before), len(after))
         self._in_transaction += count
         if self._in_transaction <= self._skip:
@@ -354,7 +363,22 @@ class Binlog:
         schema = event.schema.decode(errors="replace") if isinstance(event.schema, bytes) else str(event.schema)
         word = text.lstrip(" \t\r\n(/*!0123456789").split(None, 1)[0].upper().rstrip(";") if text.strip() else ""
         match word:
-            case "BEGIN" | "SAVEPOINT" | "XA":
+            case "BEGIN" | "SAVEPOINT" | "RELEASE":
+                return
+            case "XA":
+                phase = text.split(None, 2)[1].upper()
+                if phase in ("START", "BEGIN"):
+                    self._in_two_phases = True
+                elif phase in ("COMMIT", "ROLLBACK"):
+                    self._ended(stream)
+            case "ROLLBACK" if self._in_transaction:
+                raise BergError(
+                    ErrorCode.INVALID,
+                    "A transaction took back changes that were in the binlog already, as it changed a table without "
+                    "transactions, too: what was read of it is wrong.",
+                    hint="Start a new job: it reads a new snapshot.",
+                )
+            case "ROLLBACK" if text.upper().split()[1:2] == ["TO"]:
                 return
             case "COMMIT" | "ROLLBACK":
                 self._ended(stream)
@@ -379,40 +403,3 @@ class Binlog:
             self._changed.notify_all()
             while self._waiting >= _MOST_ROWS and not self._closed:
                 self._changed.wait(1.0)
-
-
-def _filled(row: Mapping[str, Any], part: str, sets: tuple[str, ...]) -> Row:
-    """The values of a row. An empty SET is told as nothing, with the reason beside it."""
-    values: dict[str, Any] = row[part]
-    if sets:
-        reasons = row[part.replace("values", "none_sources")]
-        for name in sets:
-            if values[name] is None and str(reasons.get(name, "")).casefold().endswith("empty set"):
-                values[name] = set()
-    return tuple(values.values())
-
-
-def _check_image(event: Any) -> None:
-    """Refuse rows of which some columns are not told."""
-    count = event.number_of_columns
-    for bitmap in ("columns_present_bitmap", "columns_present_bitmap2"):
-        found = getattr(event, bitmap, None)
-        if found is not None and sum(byte.bit_count() for byte in found) < count:
-            raise BergError(
-                ErrorCode.CONFIG,
-                f"The binlog holds only a part of the columns of {event.schema}.{event.table}.",
-                hint="SET GLOBAL binlog_row_image = 'FULL'; and let sessions connect anew. Then start a new job.",
-            )
-
-
-def _with(executed: str | None, gtid: str, *, is_mariadb: bool) -> str:
-    """What was executed, with one transaction more."""
-    if not is_mariadb:
-        from pymysqlreplication.gtid import Gtid, GtidSet
-
-        made = GtidSet(executed or "")
-        made.merge_gtid(Gtid(gtid))
-        return str(made)
-    newest = {g.split("-")[0]: g for g in (executed or "").split(",") if g}
-    newest[gtid.split("-")[0]] = gtid
-    return ",".join(newest.values())
