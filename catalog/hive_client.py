@@ -44,8 +44,12 @@ class HiveClient:
                 transport.close()
 
     def _connected(self) -> Any:
+        import logging
+
         from thrift.transport import TSocket, TTransport
 
+        # It tells of each place that does not answer, we of all together.
+        logging.getLogger("thrift.transport.TSocket").disabled = True
         for n, (host, port) in enumerate(self._places):
             socket = TSocket.TSocket(host, port)
             socket.setTimeout(_TIMEOUT)
