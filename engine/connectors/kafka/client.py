@@ -44,6 +44,10 @@ _IGNORED: Final = frozenset(
     }
 )
 """What means nothing here: what is read, and when offsets are committed, is ours to say."""
+_OURS: Final = frozenset(
+    {"debug", "log_level", "log.queue", "logger", "on_commit", "on_delivery", "default.topic.config"}
+)
+"""What only a program can say, or what would write lines between a person's results."""
 _STORES: Final = re.compile(r"ssl\.(truststore|keystore)\.")
 
 
@@ -64,6 +68,8 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
         name = key.removeprefix(PREFIX)
         if name in _IGNORED:
             continue
+        if name in _OURS or name.endswith("_cb"):
+            raise BergError(ErrorCode.OPTION, f"The option '{key}' is for programs: it cannot be given here.")
         if _STORES.match(name):
             raise BergError(
                 ErrorCode.OPTION,
@@ -73,6 +79,8 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
             )
         if name == "sasl.jaas.config":
             made |= _login(value)
+        elif name == "ssl.endpoint.identification.algorithm" and not value:
+            made[name] = "none"
         elif name == "auto.offset.reset" and value.casefold() == "none":
             made[name] = "error"
         else:
@@ -164,7 +172,7 @@ class Troubles:
 
     def __init__(self, servers: str, note: Callable[[str], None]) -> None:
         self._servers, self._note = servers, note
-        self._down = False
+        self.down = False
         self.fatal: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
@@ -173,12 +181,12 @@ class Troubles:
         lasting = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)
         if error.fatal() or error.code() in lasting:
             self.fatal = self.fatal or error
-        elif error.code() == KafkaError._ALL_BROKERS_DOWN and not self._down:
-            self._down = True
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN and not self.down:
+            self.down = True
             self._note(f"No broker answers at {self._servers}; the client tries again.")
 
     def over(self) -> None:
         """Messages came."""
-        if self._down:
-            self._down = False
+        if self.down:
+            self.down = False
             self._note(f"The brokers at {self._servers} answer again.")

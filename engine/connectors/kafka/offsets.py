@@ -86,6 +86,9 @@ def _at_time(consumer: Consumer, places: Sequence[Place], time: int) -> Places:
 
 def _specific(consumer: Consumer, source: KafkaSource, places: Sequence[Place], key: str) -> Places:
     given = specific_offsets(key, source.options)
+    for partition in given:
+        if partition not in {number for _, number in places}:
+            raise BergError(ErrorCode.INVALID, f"'{key}' names partition {partition}, which is not there.")
     others = [p for p in places if p[1] not in given]
     return {p: given[p[1]] for p in places if p[1] in given} | _of_group(consumer, source, others)
 

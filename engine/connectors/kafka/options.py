@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -169,7 +170,22 @@ def check(table: ConnectorTable) -> None:
                 raise BergError(ErrorCode.OPTION, f"'scan.{place}.mode'='{wanted}' and '{key}' belong together.")
         if mode == "specific-offsets":
             specific_offsets(f"scan.{place}.specific-offsets", given)
+    if "topic" in given and not given["topic"].replace(";", "").strip():
+        raise BergError(ErrorCode.OPTION, "The option 'topic' names no topic.")
+    if (pattern := given.get("topic-pattern")) is not None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise BergError(
+                ErrorCode.OPTION, f"'{pattern}' is no regular expression, which 'topic-pattern' takes: {error}."
+            ) from None
+    _check_ends(given)
     key_columns(table)
+
+
+def _check_ends(given: Mapping[str, str]) -> None:
+    if given.get("scan.bounded.mode", "").casefold() == "group-offsets" and "properties.group.id" not in given:
+        raise BergError(ErrorCode.OPTION, "'scan.bounded.mode'='group-offsets' needs 'properties.group.id'.")
 
 
 def check_upsert(table: ConnectorTable) -> None:
@@ -186,6 +202,7 @@ def check_upsert(table: ConnectorTable) -> None:
                 f"The option '{key}' of connector 'upsert-kafka' cannot be '{table.options[key]}', which tells changes "
                 "itself.",
             )
+    _check_ends(table.options)
     key_columns(table)
 
 
@@ -220,7 +237,10 @@ def specific_offsets(key: str, given: Mapping[str, str]) -> dict[int, int]:
     for part in filter(None, given[key].split(";")):
         pair = dict(each.split(":", 1) for each in part.split(",") if ":" in each)
         try:
-            found[int(pair["partition"])] = int(pair["offset"])
+            partition, offset = int(pair["partition"]), int(pair["offset"])
+            if min(partition, offset) < 0:
+                raise ValueError
+            found[partition] = offset
         except (KeyError, ValueError):
             message = (
                 f"'{given[key]}' is not a value of '{key}': it takes partition:0,offset:42;partition:1,offset:300."
