@@ -16,7 +16,7 @@ from bergsql.engine.streaming.changelog import OP, Batch
 from bergsql.engine.streaming.sources.base import Reader
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
     from bergsql.engine.connectors.kafka.source import KafkaSource
     from bergsql.engine.plan.relations import ReadAtOnce
@@ -26,6 +26,8 @@ _MOST: Final = 200_000
 """Messages of one batch."""
 _PATIENCE: Final = 0.02
 """Seconds to wait for messages that are just coming."""
+_QUICK: Final = 3.0
+"""Seconds to wait for a list of topics in the midst of reading."""
 _numbers = count()
 
 
@@ -40,6 +42,9 @@ class KafkaReader(Reader):
         self._made = False
         self._skipped = 0
         self._lag: int | None = None
+        self._ends: Places = {}
+        """Where partitions had no more messages, the last time."""
+        self._heard_ends: set[Place] = set()
         self._group = source.options.get("properties.group.id")
         self._told_group = False
         self._next_look = 0.0
@@ -66,6 +71,7 @@ class KafkaReader(Reader):
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
             "error_cb": self._troubles,
+            "on_commit": self._committed,
         }
         with told(self._source.servers, self._doing):
             return Consumer(given)
@@ -89,14 +95,14 @@ class KafkaReader(Reader):
         left = [TopicPartition(*place, at) for place, at in self._places.items() if place not in self._ended]
         self._consumer.assign(left)
 
-    def _partitions(self) -> list[Place]:
+    def _partitions(self, timeout: float = TIMEOUT) -> list[Place]:
         """All partitions of the topics.
 
         :raises BergError: NOT_FOUND for a topic that is not there.
         """
         self._next_look = time.monotonic() + self._interval
         # Asked for one by one, brokers may make topics that are not there.
-        topics = self._consumer.list_topics(timeout=TIMEOUT).topics
+        topics = self._consumer.list_topics(timeout=timeout).topics
         source = self._source
         if source.pattern is not None:
             named = [name for name in topics if re.fullmatch(source.pattern, name)]
@@ -115,14 +121,17 @@ class KafkaReader(Reader):
 
     def poll(self) -> Batch | None:
         self._drop()
-        if self._interval > 0 and time.monotonic() >= self._next_look and self._stops is None:
+        due = self._interval > 0 and time.monotonic() >= self._next_look and self._stops is None
+        if due and not self._troubles.down:
             self._discover()
         messages = self._messages()
         if not messages:
+            self._pass_gaps()
             return None
         layout = self._source.layout
         rows = layout.rows(self._context, messages)
         self._move(messages)
+        self._pass_gaps()
         columns = ", ".join(f"c{i}" for i in range(len(layout.columns)))
         if layout.lenient:
             cursor = self._context.cursor
@@ -172,7 +181,8 @@ class KafkaReader(Reader):
                 place, at = _place_of(message)
                 if self._stops is not None and at >= self._stops.get(place, 0):
                     self._ended.add(place)
-                self._lag = 0
+                self._ends[place] = at
+                self._heard_ends.add(place)
             case KafkaError._AUTO_OFFSET_RESET | KafkaError.OFFSET_OUT_OF_RANGE:
                 place, _ = _place_of(message)
                 raise BergError(
@@ -197,19 +207,36 @@ class KafkaReader(Reader):
         for name in names:
             mask = np.array([t == name for t in topics], bool) if topics is not None else slice(None)
             for partition in np.unique(partitions[mask]).tolist():
-                at = int(offsets[mask][partitions[mask] == partition].max()) + 1
-                self._places[(name, partition)] = max(at, self._places.get((name, partition), 0))
+                # The last one, not the greatest: in a topic made anew offsets begin again.
+                self._places[(name, partition)] = int(offsets[mask][partitions[mask] == partition][-1]) + 1
         kind, stamp = messages[-1].timestamp()
         if kind:
             self._lag = max(0, round(time.time() * 1000) - stamp)
 
+    def _pass_gaps(self) -> None:
+        """Go on behind what ends a partition and gives no messages, as the marks of transactions.
+
+        Kept before them, an offset would seem to be lost once they are cut off.
+        """
+        for place in self._heard_ends:
+            self._places[place] = max(self._ends[place], self._places.get(place, 0))
+        self._heard_ends.clear()
+
     def _discover(self) -> None:
         """Partitions and topics that have come: they are read from their first message."""
-        with told(self._source.servers, self._doing):
-            fresh = [p for p in self._partitions() if p not in self._places]
-            if fresh:
-                self._places |= {p: _low(self._consumer, p) for p in fresh}
-                self._assign()
+        try:
+            with told(self._source.servers, self._doing):
+                fresh = [p for p in self._partitions(_QUICK) if p not in self._places]
+                lows = {p: _low(self._consumer, p) for p in fresh}
+        except BergError as error:
+            if error.code is not ErrorCode.CONNECTION:
+                raise
+            # The client connects again by itself, and the next look finds them.
+            self._context.note(f"New partitions are looked for later: {error.message}")
+            return
+        if lows:
+            self._places |= lows
+            self._assign()
 
     # --- what the runtime asks ---------------------------------------------------------------------------------------
 
@@ -232,7 +259,8 @@ class KafkaReader(Reader):
 
     @property
     def lag(self) -> int | None:
-        return self._lag
+        ended = all(self._ends.get(place, -1) >= at for place, at in self._places.items())
+        return 0 if ended else self._lag
 
     @property
     def skipped(self) -> int:
@@ -248,6 +276,12 @@ class KafkaReader(Reader):
             self._consumer.commit(offsets=offsets, asynchronous=True)
         except KafkaException as error:
             self._lacks_commit(error.args[0])
+
+    def _committed(self, error: KafkaError | None, places: list[TopicPartition]) -> None:
+        """The answer to a commit, which comes while something is read."""
+        found = error or next((p.error for p in places if p.error is not None), None)
+        if found is not None:
+            self._lacks_commit(found)
 
     def _lacks_commit(self, error: KafkaError) -> None:
         """Offsets of the group are only for others to see."""
