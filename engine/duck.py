@@ -154,11 +154,16 @@ _STREAM_MARK = "\x02bergsql\x02"
 
 
 def stream_failure(text: str) -> BergError | None:
-    """The error of ours that a stream raised, if the text of an error holds one."""
+    """The error of ours that a stream raised, if the text of an error holds one.
+
+    :raises KeyboardInterrupt: when that is what ended it.
+    """
     parts = text.split(_STREAM_MARK)
     if len(parts) < 3:
         return None
     code, message, hint = json.loads(parts[1])
+    if code == ErrorCode.INTERRUPTED:
+        raise KeyboardInterrupt
     return BergError(ErrorCode(code), message, hint=hint)
 
 

@@ -94,8 +94,8 @@ def _origins_named(entries: Iterable[ManifestEntry]) -> Iterator[None]:
     """Errors of the block that are about one of these files say what it is: also where no scan is planned."""
     import duckdb
 
+    from bergsql.engine.duck import stream_failure
     from bergsql.engine.table.file_origins import name_origin_among
-    from bergsql.engine.table.file_streams import stream_error
 
     try:
         yield
@@ -103,7 +103,7 @@ def _origins_named(entries: Iterable[ManifestEntry]) -> Iterator[None]:
         name_origin_among(error, entries)
         raise
     except duckdb.Error as error:
-        streamed = stream_error(str(error))
+        streamed = stream_failure(str(error))
         if streamed is None:
             raise
         name_origin_among(streamed, entries)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
+from bergsql.engine.duck import StreamFailure
 from bergsql.engine.table.avro_schema import FIELD_ID
 from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Node, read_row_count
 
@@ -26,8 +27,6 @@ FILE_INDEX = "file_index"
 """The column that tells from which of the stream's files a row is."""
 FILE_ROW_NUMBER = "file_row_number"
 """The column that tells a row's place in its file."""
-_MARK = "\u2206\u2206"
-"""Sets an error of ours apart in the text that DuckDB makes of it."""
 
 _columns: Lru[tuple[str, int], tuple[Node, ...]] = Lru(5_000)
 _rows: Lru[tuple[str, int], int] = Lru(5_000)
@@ -174,24 +173,10 @@ def stream_name(position: int) -> str:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turns an error of ours into a text that :func:`stream_error` knows again."""
+    """Turns an error of ours into a text that what reads it knows again."""
     try:
         yield
     except BergError as error:
-        raise ValueError(f"{_MARK}{error.code}\t{error.message}\t{error.hint or ''}{_MARK}") from error
+        raise StreamFailure(error) from error
     except KeyboardInterrupt as interruption:
-        raise ValueError(f"{_MARK}{ErrorCode.INTERRUPTED}\t\t{_MARK}") from interruption
-
-
-def stream_error(text: str) -> BergError | None:
-    """The error of ours that ended a stream, from DuckDB's ``text`` of it.
-
-    :raises KeyboardInterrupt: when that is what ended it.
-    """
-    parts = text.split(_MARK)
-    if len(parts) < 3:
-        return None
-    code, message, hint = parts[1].split("\t")
-    if code == ErrorCode.INTERRUPTED:
-        raise KeyboardInterrupt
-    return BergError(ErrorCode(code), message, hint=hint or None)
+        raise StreamFailure(BergError(ErrorCode.INTERRUPTED, "")) from interruption

@@ -23,11 +23,11 @@ from bergsql.catalog.metadata.sort import DESC, NULLS_LAST, SortField, SortOrder
 from bergsql.catalog.metadata.transforms import IDENTITY, bucket
 from bergsql.catalog.metadata.type_json import parse_type
 from bergsql.catalog.metadata.types import NestedField
+from bergsql.engine.duck import stream_failure
 from bergsql.engine.plan.duck_errors import from_duckdb_error
 from bergsql.engine.table import avro_data
 from bergsql.engine.table.append import Append
 from bergsql.engine.table.datafile import DataFile
-from bergsql.engine.table.file_streams import stream_error
 from bergsql.engine.table.scan import build_scan
 from tests.support.tables import Columns, Tables
 
@@ -403,7 +403,7 @@ def test_a_damaged_file_is_told_of(tables: Tables, file_format: str) -> None:
         path.write_bytes(bad)
         with pytest.raises((BergError, duckdb.Error)) as caught:
             scanned(tables)
-        error = caught.value if isinstance(caught.value, BergError) else stream_error(str(caught.value))
+        error = caught.value if isinstance(caught.value, BergError) else stream_failure(str(caught.value))
         assert error is not None, caught.value
         assert error.code is ErrorCode.CORRUPT
         assert str(path) in error.message
@@ -439,7 +439,7 @@ def test_timestamps_that_arrow_cannot_read_from_orc(tables: Tables) -> None:
     assert scanned(tables, "t", frozenset({"l"})) == [(None,)]
     with pytest.raises(duckdb.Error) as caught:
         scanned(tables)
-    error = stream_error(str(caught.value))
+    error = stream_failure(str(caught.value))
     assert error is not None
     assert "Reading a timestamp before 1677 or after 2262 in an ORC file" in error.message
 

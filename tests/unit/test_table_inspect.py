@@ -20,10 +20,9 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.snapshots import SnapshotRef
 from bergsql.catalog.metadata.transforms import Transform
 from bergsql.catalog.metadata.types import walk
-from bergsql.engine.duck import set_variables
+from bergsql.engine.duck import set_variables, stream_failure
 from bergsql.engine.plan.relations import METADATA_TABLES
 from bergsql.engine.table.datafile import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry
-from bergsql.engine.table.file_streams import stream_error
 from bergsql.engine.table.inspect.model import RowStream
 from bergsql.engine.table.inspect.tables import metadata_scan, metadata_table_fields
 from bergsql.engine.table.manifest_lists import read_manifest_list
@@ -188,7 +187,7 @@ def test_a_broken_manifest_is_named(tables: Tables) -> None:
         connection.register("s0_rows", stream)
         with pytest.raises(duckdb.Error) as caught:
             connection.execute(scan.sql).fetchall()
-        error = stream_error(str(caught.value))
+        error = stream_failure(str(caught.value))
         assert error is not None
         assert error.code is ErrorCode.CORRUPT
         assert manifest.path in error.message
