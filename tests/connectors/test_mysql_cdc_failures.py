@@ -1,0 +1,61 @@
+"""A connection that is cut in the middle of a snapshot, and a server whose files are others."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.sql.types import INT, STRING
+from tests.support.mysql_streams import options, reading, rows_of, source
+from tests.support.services.mariadb import PASSWORD, MariaDB
+from tests.support.wire_proxy import proxied
+
+COLUMNS = {"k": INT, "v": STRING}
+
+
+def made(server: MariaDB, database: str, rows: int) -> None:
+    server.run(f"CREATE DATABASE {database}", f"CREATE TABLE {database}.t (k INT PRIMARY KEY, v VARCHAR(90))")
+    server.run_many(f"INSERT INTO {database}.t VALUES (%s, %s)", [(n, f"v{n}") for n in range(rows)])
+
+
+def test_a_connection_that_is_cut_in_the_middle_of_a_snapshot(mariadb: MariaDB) -> None:
+    made(mariadb, "cut_off", 400)
+    with proxied("mysql", mariadb.port) as proxy:
+        given = options(
+            mariadb, "cut_off", "t", {"port": str(proxy.port), "scan.incremental.snapshot.chunk.size": "50"}
+        )
+        with reading(source(given, COLUMNS)) as run:
+            for after in (False, True):
+                run.until(lambda: len(run.changes) > 0)
+                run.checkpoint()
+                fault = proxy.arm("^SELECT .* FROM `cut_off`", after=after)
+                mariadb.run(
+                    "UPDATE cut_off.t SET v = concat(v, '+') WHERE k % 3 = 0", "DELETE FROM cut_off.t WHERE k % 50 = 7"
+                )
+                with pytest.raises(BergError) as caught:
+                    run.until(lambda: False)
+                assert fault.fired.is_set()
+                assert caught.value.code is ErrorCode.CONNECTION
+                assert PASSWORD not in caught.value.message.replace("mysql-cdc", "")
+                run.restart()
+            run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM cut_off.t"))
+
+
+def test_where_the_files_are_others_gtids_tell_where_to_go_on(mariadb: MariaDB) -> None:
+    """As on a replica that has taken the server's place."""
+    made(mariadb, "elsewhere", 20)
+    with reading(source(options(mariadb, "elsewhere", "t"), COLUMNS)) as run:
+        run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM elsewhere.t"))
+        mariadb.run("INSERT INTO elsewhere.t VALUES (100, 'a')")
+        run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM elsewhere.t"))
+        run.checkpoint()
+        count, offset = run.kept
+        text = json.dumps(offset)
+        assert '"binlog.0' in text
+        run.kept = count, json.loads(text.replace('"binlog.0', '"other-bin.9'))
+        mariadb.run("UPDATE elsewhere.t SET v = 'b' WHERE k = 100", "DELETE FROM elsewhere.t WHERE k = 1")
+        run.restart()
+        run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM elsewhere.t"))
+        assert len(run.changes) == 20 + 1 + 2 + 1
