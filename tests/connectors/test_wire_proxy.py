@@ -30,7 +30,7 @@ def test_a_connection_of_mysql_is_cut(mariadb: MariaDB, after: bool) -> None:
             cursor.execute("INSERT INTO t VALUES (1)")
         with pytest.raises(pymysql.err.OperationalError):
             connection.commit()
-        assert fault.fired.is_set()
+        assert fault.fired.wait(30)
     assert mariadb.run(f"SELECT COUNT(*) FROM {name}.t") == [(int(after),)]
 
 
@@ -66,7 +66,7 @@ def test_a_client_of_kafka_is_killed(kafka: Kafka, after: bool) -> None:
         client = subprocess.Popen([sys.executable, "-c", PRODUCE, proxy.address])
         fault = proxy.arm("EndTxn", after=after, kill=lambda: client.pid)
         assert client.wait(30) == -9
-        assert fault.fired.is_set()
+        assert fault.fired.wait(30)
         assert "Produce" in proxy.seen
     assert len(kafka.messages("wired")) - before == int(after)
 
@@ -86,5 +86,5 @@ def test_a_connection_of_hive_is_cut(hive: Hive) -> None:
         client.get_database("default")
         with pytest.raises(TTransportException):
             client.get_database("default")
-        assert fault.fired.is_set()
+        assert fault.fired.wait(30)
         assert proxy.seen == ["get_all_databases", "get_database", "get_database"]
