@@ -7,7 +7,6 @@ import re
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.storage.base import system_error
-from bergsql.engine.duck import stream_failure
 
 _REASON = r'([^".:{}\n]+)'
 _REFUSED = re.compile(
@@ -42,8 +41,6 @@ _NUMBERS = {os.strerror(number): number for number in range(1, 134)}
 
 def file_error(text: str) -> BergError | None:
     """The error of ours that stands for DuckDB's ``text``; None when that is about no file."""
-    if streamed := stream_failure(text):
-        return streamed
     if refused := _REFUSED.search(text):
         verb, what, path, reason = refused.groups()
         reason = reason.strip()
