@@ -40,7 +40,7 @@ class Pipeline(ABC):
 
     def __init__(self, berg: Berg, jobs: Jobs, session: Session) -> None:
         self.berg, self.jobs, self.session = berg, jobs, session
-        self.name = f"once{next(_names)}"
+        self.name = f"services{next(_names)}"
         self._number = 0
         self.id = ""
 

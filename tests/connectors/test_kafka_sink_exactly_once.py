@@ -193,9 +193,10 @@ def test_a_job_that_was_set_back_is_refused(to: _Sink) -> None:
     assert f"bergsql.{JOB}.{SINK}" in (old._transactions.name,)
 
 
-@pytest.mark.parametrize("step", _STEPS)
+@pytest.mark.parametrize("step", ["begin_transaction", "commit_transaction"])
 def test_brokers_come_back(duck: Duck, tmp_path: Path, step: str) -> None:
-    """The broker of the tests forgets transactions that are open when it stops, and says that it committed them."""
+    """Where nothing is in an open transaction: those the broker of the tests forgets when it stops, and says that it
+    has committed them, which no Kafka does."""
     kafka = Kafka()
     kafka.start()
     to = _Sink(duck, kafka, tmp_path / "prepared")
