@@ -145,12 +145,16 @@ class HiveCatalog(PointerCatalog):
         self._database(target.namespace)
         if self._table(target) is not None:
             raise self.table_already_exists(target)
-        with locked(self._client, source, self._patience) as connection, told(f"Renaming {self.name}.{source}"):
+        what = f"Renaming {self.name}.{source}"
+        with locked(self._client, source, self._patience) as held, told(what):
+            connection = held.connection
             table = self._read(connection, source)
             if table is None:
                 raise self.table_not_found(source)
             table.dbName, table.tableName = target.namespace[0], target.name
-            connection.alter_table(source.namespace[0], source.name, table)
+            held.confirm()
+            with outcome_counts(what):
+                connection.alter_table(source.namespace[0], source.name, table)
 
     # --- pointers ----------------------------------------------------------------------------------------------------
 
@@ -185,12 +189,16 @@ class HiveCatalog(PointerCatalog):
                 hint=f"ALTER TABLE … SET ('{LOCK_ENABLED}'='true'); by the engine that set it.",
             )
         what = f"Changing table {self.name}.{ident}"
-        with locked(self._client, ident, self._patience) as connection, told(what):
+        with locked(self._client, ident, self._patience) as held, told(what):
+            connection = held.connection
             table = self._read(connection, ident)
             if table is None or (table.parameters or {}).get(LOCATION) != expected:
                 return False
             changed = changed_table(table, self._metadata(expected), metadata, location)
-            context = ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+            # Newer metastores compare by themselves, too (HIVE-26882); others pass over it.
+            compared = {"expected_parameter_key": LOCATION, "expected_parameter_value": expected}
+            context = ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true", **compared})
+            held.confirm()
             with outcome_counts(what):
                 connection.alter_table_with_environment_context(ident.namespace[0], ident.name, changed, context)
         return True

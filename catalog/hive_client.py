@@ -79,9 +79,12 @@ def told(doing: str) -> Iterator[None]:
     :raises BergError: EXECUTION.
     """
     from thrift.Thrift import TException
+    from thrift.transport.TTransport import TTransportException
 
     try:
         yield
+    except TTransportException:
+        raise  # the connection's, which knows where it led
     except TException as error:
         raise BergError(ErrorCode.EXECUTION, f"{doing} failed: the metastore says: {_words(error)}.") from error
 
