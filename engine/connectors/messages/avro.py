@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from io import BytesIO, StringIO
@@ -28,13 +29,13 @@ Write = Callable[[dict[str, Any]], bytes]
 class AvroRows(MessageFormat):
     """What the formats of Avro share: rows of records, and records of rows."""
 
+    @abstractmethod
     def reader(self) -> Read:
         """What reads a message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def writer(self) -> tuple[Write, bool]:
         """What writes a message, and whether TIMESTAMP is an instant of UTC there."""
-        raise NotImplementedError
 
     def decode(self, context: MessageContext, messages: str) -> str:
         passed = [*others(context, messages), NUMBER]
