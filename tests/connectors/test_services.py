@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.services.hive import Hive
 from tests.support.services.kafka import Kafka
 from tests.support.services.mariadb import MariaDB
@@ -23,6 +25,13 @@ def test_kafka_keeps_messages_when_it_is_killed() -> None:
         ]
     finally:
         kafka.close()
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_topics_are_gone_behind_a_test(kafka: Kafka, time: int) -> None:
+    kafka.create("gone", time)
+    kafka.send("gone", [str(time)])
+    assert [m.value() for m in kafka.messages("gone")] == [str(time).encode()]
 
 
 def test_mariadb_keeps_a_binlog(mariadb: MariaDB) -> None:

@@ -1,4 +1,4 @@
-"""One of each service for all tests of a worker that ask for it. A test uses names (topics, databases) of its own.
+"""One of each service for all tests of a worker that ask for it. A test uses names of its own (databases; topics are removed behind it).
 
 A test that kills a service starts one of its own instead.
 """
@@ -25,8 +25,15 @@ def _running(server: Server) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[Server]:
+def broker() -> Iterator[Server]:
     yield from _running(Kafka())
+
+
+@pytest.fixture
+def kafka(broker: Kafka) -> Iterator[Kafka]:
+    """Topics are gone behind each test: examples and pages of the docs call theirs alike."""
+    yield broker
+    broker.clear()
 
 
 @pytest.fixture(scope="session")

@@ -36,12 +36,16 @@ class Kafka(Server):
         for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
             future.result(10)
 
-    def drop(self, topic: str) -> None:
-        """Remove a topic, if it is there."""
+    def drop(self, *topics: str) -> None:
+        """Remove topics that are there."""
         admin = self._admin()
-        if topic in admin.list_topics(timeout=10).topics:
-            for future in admin.delete_topics([topic]).values():
+        if there := admin.list_topics(timeout=10).topics.keys() & set(topics):
+            for future in admin.delete_topics(sorted(there)).values():
                 future.result(10)
+
+    def clear(self) -> None:
+        """Remove all topics but the broker's own."""
+        self.drop(*(name for name in self._admin().list_topics(timeout=10).topics if not name.startswith("__")))
 
     def send(
         self, topic: str, values: Iterable[bytes | str | None], *, keys: Sequence[bytes | str | None] = (), **more: Any
