@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, CommitStateUnknown, ErrorCode
 from bergsql.catalog.extras import need
-from bergsql.engine.connectors.jdbc.errors import told
+from bergsql.engine.connectors.jdbc.errors import Told, told
 from bergsql.engine.connectors.jdbc.url import EXTRAS, Dialect
 
 if TYPE_CHECKING:
@@ -112,7 +112,25 @@ class Database:
         except Exception as error:
             if not _is_of_database(error):
                 raise
-            raise _Failure(*told(error, self.address, self.name)) from None
+            raise _Failure(told(error, self.address, self.name)) from None
+
+    @contextmanager
+    def outcome_counts(self) -> Iterator[None]:
+        """Around what must not be done twice.
+
+        :raises BergError: UNKNOWN_OUTCOME where the connection breaks in it: nobody knows whether it was done.
+        """
+        try:
+            with self.translated():
+                yield
+        except _Failure as failure:
+            if not failure.told.lost:
+                raise
+            raise CommitStateUnknown(
+                f"It is not known whether the rows came to {self.name}: {failure.message}",
+                hint="Look into the table in the database whether they are there before they are written again. With "
+                "a PRIMARY KEY they could be written again in any case.",
+            ) from None
 
     def retried(
         self, action: Callable[[Connection], T], retries: int, on: Callable[[BergError], None] | None = None
@@ -127,10 +145,11 @@ class Database:
                 with self.connected() as connection:
                     return action(connection)
             except _Failure as failure:
-                if not failure.again or retries <= 0:
-                    raise failure.error from None
+                error = failure.told.error
+                if not failure.told.again or retries <= 0:
+                    raise error from None
                 if on is not None:
-                    on(failure.error)
+                    on(error)
             retries -= 1
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
@@ -142,11 +161,11 @@ class Database:
 
 
 class _Failure(BergError):
-    """An error of the database; ``again``: it may succeed when it is done again."""
+    """An error of the database."""
 
-    def __init__(self, error: BergError, again: bool) -> None:
-        super().__init__(error.code, error.message, hint=error.hint)
-        self.error, self.again = error, again
+    def __init__(self, told: Told) -> None:
+        super().__init__(told.error.code, told.error.message, hint=told.error.hint)
+        self.told = told
 
 
 def _is_of_database(error: Exception) -> bool:

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """An error, and whether the same may succeed when it is done again."""
+    """An error, and whether the same may succeed when it is done again; ``lost``: nobody knows whether it was done."""
 
     error: BergError
     again: bool
+    lost: bool = False
 
 
 _LOST: Final = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1203, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031})
@@ -79,7 +80,7 @@ def _of_postgres(origin: BaseException, lost: bool, address: Address, table: str
         if lost or type(origin).__name__ in ("OperationalError", "InterfaceError"):
             return _lost(text, address)
         return _unfit(text, table, None)
-    if code[:2] == "08" or code in ("57P01", "57P02", "57P03", "53300"):
+    if code[:2] == "08" or code in ("57P01", "57P02", "57P03", "57P05", "25P03", "40003", "53300"):
         return _lost(text, address)
     if code in ("40001", "40P01", "55P03"):
         return _waited(text, address, table)
@@ -122,6 +123,7 @@ def _lost(text: str, address: Address) -> Told:
             hint="Look whether it runs there, and whether 'url' names that host and port.",
         ),
         again=True,
+        lost=True,
     )
 
 

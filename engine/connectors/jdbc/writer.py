@@ -10,8 +10,10 @@ still has of it, it holds in a transaction with locks of those rows, for which t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.jdbc.commits import NAME, Commits
 from bergsql.engine.connectors.jdbc.statements import Statements
 from bergsql.engine.duck import stream_batches
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from sqlalchemy import Connection
 
-    from bergsql.catalog.errors import BergError
     from bergsql.engine.connectors.jdbc.sink import JdbcSink
     from bergsql.engine.streaming.sources.base import Json
 
@@ -45,6 +46,10 @@ class JdbcWriter(Writer):
         self._buffer = RowBuffer(context.cursor, f"rows of {context.sink_id}", len(sink.columns), changes=True)
         self._file: PreparedRows | None = None
         self._commits = self._bookkeeping()
+        # What has no key and is noted nowhere would be there twice if it were done again, and was done.
+        half_stays, noted = not sink.found.transactional, self._commits is not None
+        self._added = self._database.outcome_counts if not sink.key and half_stays else nullcontext
+        self._ended = self._database.outcome_counts if not sink.key and (half_stays or not noted) else nullcontext
 
     def _bookkeeping(self) -> Commits | None:
         sink, context = self._sink, self._context
@@ -130,10 +135,17 @@ class JdbcWriter(Writer):
 
         def write(connection: Connection) -> None:
             if self._commits is None or self._commits.claim(connection, checkpoint):
-                self._apply(connection, read_prepared(self._context.directory, name))
-                connection.commit()
+                with self._added():
+                    self._apply(connection, read_prepared(self._context.directory, name))
+                with self._ended():
+                    connection.commit()
 
-        self._database.retried(write, self._sink.settings.sink_retries, self._failed)
+        try:
+            self._database.retried(write, self._sink.settings.sink_retries, self._failed)
+        except BergError as error:
+            if error.code is ErrorCode.INVALID and not self._sink.found.transactional:
+                error.hint = "The table knows no transactions: rows that were written before this one are there."
+            raise
         # It may be asked for once more, until the next checkpoint is durable.
         drop_prepared(self._context.directory, self._context.sink_id, but=name)
 
