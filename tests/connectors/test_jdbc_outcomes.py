@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bergsql.catalog.errors import BergError
+from bergsql.engine.connectors.jdbc.sink import JdbcSink
 from bergsql.engine.duck import Duck
 from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.types import INT, STRING
 from tests.support.databases import Place, place_in
 from tests.support.services.server import until
+from tests.support.sinks import HandContext, changes
 from tests.support.wire_proxy import WireProxy, proxied
 
 PAIR = (("id", INT), ("name", STRING))
@@ -99,3 +102,44 @@ def test_rows_that_nothing_takes_back_are_not_written_again(place: Place, proxy:
         session.execute("INSERT INTO t VALUES (3, 'c'), (4, 'bad')").close()
     assert "are there" in (told.value.hint or "")
     assert place.run(ROWS)[2:] == [(3, "c")]
+
+
+def test_a_checkpoint_that_stands_meanwhile_is_done(place: Place, duck: Duck) -> None:
+    """The first one is written again while the database has not yet ended the transaction that was given up."""
+    place.run("CREATE TABLE {t} (id INT, name VARCHAR(10))")
+    context = HandContext(duck)
+    sinks = [JdbcSink(place.table("t", PAIR, (), {"sink.max-retries": "0"})) for _ in range(2)]
+    writer, other = (sink.writer(context, 0) for sink in sinks)
+    writer.write(changes(("+I", 1, "a")))
+    kept = writer.prepare(1)
+    failed: list[BergError] = []
+
+    def commit() -> None:
+        try:
+            other.commit(1, kept)
+        except BergError as error:
+            failed.append(error)
+
+    database = sinks[0].database
+    again = threading.Thread(target=commit)
+    with database.connected() as connection:
+        from bergsql.engine.connectors.jdbc.commits import Commits
+
+        sink = sinks[0].settings
+        assert Commits(sink.schema, context.job_id, context.sink_id).claim(connection, 1)
+        connection.exec_driver_sql(f"INSERT INTO {place.prefix}t VALUES (1, 'a')")
+        again.start()
+        until("wait for the other", lambda: place.run(_WAITING[place.kind]))
+        connection.commit()
+    again.join(30)
+    assert not failed
+    assert place.run(ROWS) == [(1, "a")]
+    for each in (writer, other):
+        each.close()
+    database.close()
+
+
+_WAITING = {
+    "mariadb": "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+    "postgres": "SELECT pid FROM pg_locks WHERE NOT granted",
+}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bergsql.catalog.errors import BergError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Connection, Insert, Table
 
     from bergsql.engine.connectors.jdbc.database import Database
 
@@ -46,19 +46,24 @@ class Commits:
     def claim(self, connection: Connection, checkpoint: int) -> bool:
         """Note a checkpoint within the transaction of its rows; False where it is there already.
 
-        Who does the same at this time waits for this transaction.
+        Who does the same at this time waits for this transaction, and finds then what it left.
         """
-        import sqlalchemy as sa
-
         table = self._table
-        own = sa.and_(table.c.job == self._job, table.c.sink == self._sink)
-        later = table.update().where(own, table.c.checkpoint_id < checkpoint).values(checkpoint_id=checkpoint)
-        if connection.execute(later).rowcount:
-            return True
-        if connection.execute(sa.select(table.c.checkpoint_id).where(own)).first() is not None:
-            return False
-        connection.execute(table.insert().values(job=self._job, sink=self._sink, checkpoint_id=checkpoint))
-        return True
+        first = self._unless_there(connection).values(job=self._job, sink=self._sink, checkpoint_id=checkpoint)
+        own = table.update().where(table.c.job == self._job, table.c.sink == self._sink)
+        later = own.where(table.c.checkpoint_id < checkpoint).values(checkpoint_id=checkpoint)
+        return any(connection.execute(change).rowcount for change in (first, later))
+
+    def _unless_there(self, connection: Connection) -> Insert:
+        """An INSERT that does nothing where the key stands already."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        match connection.dialect.name:
+            case "postgresql":
+                return postgresql.insert(self._table).on_conflict_do_nothing()
+            case "sqlite":
+                return sqlite.insert(self._table).on_conflict_do_nothing()
+        return self._table.insert().prefix_with("IGNORE")
 
 
 def _table(schema: str | None) -> Table:
