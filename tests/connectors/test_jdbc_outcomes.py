@@ -143,3 +143,10 @@ _WAITING = {
     "mariadb": "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
     "postgres": "SELECT pid FROM pg_locks WHERE NOT granted",
 }
+
+
+def test_a_batch_leaves_the_sink_as_it_is(place: Place) -> None:
+    place.run("CREATE TABLE {t} (id INT, name VARCHAR(10))")
+    sink = JdbcSink(place.table("t", PAIR))
+    assert not sink.at_once().tracks
+    assert sink.tracks

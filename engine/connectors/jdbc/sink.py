@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -77,8 +78,9 @@ class JdbcSink(LocalSink):
             )
 
     def at_once(self) -> JdbcSink:
-        self.tracks = False
-        return self
+        sink = copy(self)
+        sink.tracks = False
+        return sink
 
     def writer(self, context: SinkContext, restored: int) -> Writer:  # noqa: ARG002 - the database or the key knows
         from bergsql.engine.connectors.jdbc.writer import JdbcWriter
