@@ -8,7 +8,8 @@ from itertools import count
 from typing import Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.mysql.binlog import Binlog, Change
+from bergsql.engine.connectors.mysql.binlog import Binlog
+from bergsql.engine.connectors.mysql.events import Change
 from bergsql.engine.connectors.mysql.position import Position
 from tests.support.services.mariadb import PASSWORD, USER, MariaDB
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.mysql.binlog import Binlog, Change, ChangeKind, Event, Moved, SchemaChange
+from bergsql.engine.connectors.mysql.binlog import Binlog
+from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Moved, SchemaChange
 from bergsql.engine.connectors.mysql.position import Position
 from tests.support.services.mariadb import PASSWORD, USER, MariaDB
 

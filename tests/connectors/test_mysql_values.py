@@ -11,7 +11,8 @@ import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.base import TableColumn
-from bergsql.engine.connectors.mysql.binlog import Binlog, Change
+from bergsql.engine.connectors.mysql.binlog import Binlog
+from bergsql.engine.connectors.mysql.events import Change
 from bergsql.engine.connectors.mysql.position import Position
 from bergsql.engine.connectors.mysql.shape import COLUMNS_SQL, KEY_SQL, TableShape, shape_of
 from bergsql.engine.connectors.mysql.values import Columns, texts_only

@@ -13,8 +13,8 @@ from bergsql.engine.connectors.mysql.errors import lost, of_driver
 from bergsql.engine.connectors.mysql.startup import server_id
 
 if TYPE_CHECKING:
-    from bergsql.engine.connectors.mysql.binlog import Event
     from bergsql.engine.connectors.mysql.client import Server
+    from bergsql.engine.connectors.mysql.events import Event
     from bergsql.engine.connectors.mysql.options import MysqlOptions
     from bergsql.engine.connectors.mysql.position import Position
 

@@ -5,80 +5,21 @@ from __future__ import annotations
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.connectors.mysql.dump import opened
+from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Moved, Row, SchemaChange
 from bergsql.engine.connectors.mysql.position import Position
 from bergsql.engine.connectors.mysql.row_images import check_image, filled, with_transaction
 
 if TYPE_CHECKING:
     from pymysqlreplication import BinLogStreamReader
 
-Row = Sequence[Any]
-"""Values in the order of the columns of their event: Python's, as :class:`~.values.Columns` takes them."""
-
-
-class ChangeKind(Enum):
-    """What a statement did to rows."""
-
-    INSERT = "insert"
-    UPDATE = "update"
-    DELETE = "delete"
-
-
-class Change(NamedTuple):
-    """Rows of one table that one event of the binlog changes.
-
-    before, after
-        Rows as they were and as they are, in the order of ``columns``: of an UPDATE both, as many.
-    columns
-        The names of the table's columns, as the event has them.
-    timestamp
-        When, in milliseconds since 1970; whole seconds.
-    position
-        Behind its last row: ``row`` counts the rows of tables that are read since the transaction's start.
-    """
-
-    schema: str
-    table: str
-    kind: ChangeKind
-    before: list[Row]
-    after: list[Row]
-    columns: tuple[str, ...]
-    timestamp: int
-    position: Position
-
-    @property
-    def rows(self) -> int:
-        return max(len(self.before), len(self.after))
-
-
-class SchemaChange(NamedTuple):
-    """A statement that changes tables, in the database ``schema``."""
-
-    schema: str
-    sql: str
-    timestamp: int
-    position: Position
-
-
-class Moved(NamedTuple):
-    """Everything before ``position`` has been read: transactions have ended, of whatever tables."""
-
-    position: Position
-
-
-Event = Change | SchemaChange | Moved
-
 _MOST_ROWS: Final = 50_000
 """Rows that wait to be taken: then the thread waits."""
-_HEARTBEAT: Final = 10.0
-"""Seconds of silence after which the server says that it is there."""
-_CONNECTIONS: Final = 2
-"""For the stream, and for questions about it."""
 _CODECS: Final[Mapping[str, str]] = {
     "utf16": "utf-16-be",
     "ucs2": "utf-16-be",
@@ -172,7 +113,14 @@ class Binlog:
     def _run(self) -> None:
         stream: BinLogStreamReader | None = None
         try:
-            stream = self._opened()
+            stream = opened(
+                self._settings,
+                self._base,
+                server_id=self._server_id,
+                is_mariadb=self._is_mariadb,
+                by_gtid=self._by_gtid,
+                connections=self._connections,
+            )
             while not self._closed:
                 event = stream.fetchone()
                 if event is None:
@@ -196,68 +144,6 @@ class Binlog:
         if isinstance(error, Exception):
             return self._translate(error)
         return BergError(ErrorCode.INTERNAL, f"Reading the binlog ended: {type(error).__name__}.")
-
-    def _opened(self) -> BinLogStreamReader:
-        import logging
-
-        import pymysql
-        from pymysqlreplication import BinLogStreamReader
-        from pymysqlreplication import event as events
-        from pymysqlreplication.row_event import (
-            DeleteRowsEvent,
-            PartialUpdateRowsEvent,
-            TableMapEvent,
-            UpdateRowsEvent,
-            WriteRowsEvent,
-        )
-
-        def connect(**settings: Any) -> Any:
-            # The library connects again by itself, and then in the middle of a transaction, whose tables it forgot.
-            if len(self._connections) == _CONNECTIONS:
-                raise ConnectionError("the connection was lost")
-            made = pymysql.connect(**settings)
-            self._connections.append(made)
-            return made
-
-        logging.getLogger("pymysqlreplication").disabled = True
-        kinds = [
-            WriteRowsEvent,
-            UpdateRowsEvent,
-            PartialUpdateRowsEvent,
-            DeleteRowsEvent,
-            TableMapEvent,
-            events.QueryEvent,
-            events.XidEvent,
-            events.GtidEvent,
-            events.MariadbGtidEvent,
-            events.HeartbeatLogEvent,
-            events.RotateEvent,
-            events.NotImplementedEvent,
-            # Nothing is in these, but the binlog goes on with them.
-            events.FormatDescriptionEvent,
-            events.MariadbGtidListEvent,
-            events.MariadbBinLogCheckPointEvent,
-            events.PreviousGtidsEvent,
-        ]
-        place: dict[str, Any] = {"log_file": self._base.file, "log_pos": self._base.pos, "is_mariadb": False}
-        if self._by_gtid:  # with a file, MariaDB's is read from its start if it is named so
-            place = {"auto_position": self._base.gtid, "is_mariadb": self._is_mariadb}
-        # Heartbeats tell that the server is there: twice without one, and it is not.
-        settings = {**self._settings, "read_timeout": 3 * _HEARTBEAT}
-        return BinLogStreamReader(
-            connection_settings=settings,
-            ctl_connection_settings=dict(self._settings),
-            server_id=self._server_id,
-            resume_stream=True,
-            blocking=True,
-            only_events=kinds,
-            filter_non_implemented_events=False,
-            slave_heartbeat=_HEARTBEAT,
-            pymysql_wrapper=connect,
-            enable_logging=False,
-            freeze_schema=False,
-            **place,
-        )
 
     def _take(self, stream: BinLogStreamReader, event: Any) -> None:
         name = type(event).__name__

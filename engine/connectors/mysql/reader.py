@@ -12,11 +12,11 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.cdc.handover import update_kinds
 from bergsql.engine.connectors.mysql import startup
 from bergsql.engine.connectors.mysql.ahead import Ahead
-from bergsql.engine.connectors.mysql.binlog import Change, SchemaChange
 from bergsql.engine.connectors.mysql.changes import Changes, Shape
 from bergsql.engine.connectors.mysql.client import Server, Session
 from bergsql.engine.connectors.mysql.ddl import effects
 from bergsql.engine.connectors.mysql.errors import NEW_SNAPSHOT
+from bergsql.engine.connectors.mysql.events import Change, SchemaChange
 from bergsql.engine.connectors.mysql.known import KnownTable
 from bergsql.engine.connectors.mysql.offsets import Offset
 from bergsql.engine.connectors.mysql.position import place_order

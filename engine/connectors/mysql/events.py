@@ -1,0 +1,65 @@
+"""What a binlog tells: rows that are changed, statements that change tables, and how far all before has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from bergsql.engine.connectors.mysql.position import Position
+
+Row = Sequence[Any]
+"""Values in the order of the columns of their event: Python's, as :class:`~.values.Columns` takes them."""
+
+
+class ChangeKind(Enum):
+    """What a statement did to rows."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class Change(NamedTuple):
+    """Rows of one table that one event of the binlog changes.
+
+    before, after
+        Rows as they were and as they are, in the order of ``columns``: of an UPDATE both, as many.
+    columns
+        The names of the table's columns, as the event has them.
+    timestamp
+        When, in milliseconds since 1970; whole seconds.
+    position
+        Behind its last row: ``row`` counts the rows of tables that are read since the transaction's start.
+    """
+
+    schema: str
+    table: str
+    kind: ChangeKind
+    before: list[Row]
+    after: list[Row]
+    columns: tuple[str, ...]
+    timestamp: int
+    position: Position
+
+    @property
+    def rows(self) -> int:
+        return max(len(self.before), len(self.after))
+
+
+class SchemaChange(NamedTuple):
+    """A statement that changes tables, in the database ``schema``."""
+
+    schema: str
+    sql: str
+    timestamp: int
+    position: Position
+
+
+class Moved(NamedTuple):
+    """Everything before ``position`` has been read: transactions have ended, of whatever tables."""
+
+    position: Position
+
+
+Event = Change | SchemaChange | Moved
