@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bergsql.catalog.errors import BergError, CommitStateUnknown, ErrorCode
 from bergsql.catalog.extras import need
+from bergsql.engine.connectors.denied import lacks_package
 from bergsql.engine.connectors.jdbc.errors import Told, told
 from bergsql.engine.connectors.jdbc.url import EXTRAS, Dialect
 
@@ -172,7 +173,8 @@ def _is_of_database(error: Exception) -> bool:
     import sqlalchemy.exc as sa
 
     # Drivers raise some of their own past SQLAlchemy, when they fetch rows.
-    return isinstance(error, sa.SQLAlchemyError | OSError) or type(error).__module__.split(".")[0] in (
+    known = isinstance(error, sa.SQLAlchemyError | OSError) or lacks_package(error)
+    return known or type(error).__module__.split(".")[0] in (
         "pymysql",
         "psycopg2",
         "sqlite3",

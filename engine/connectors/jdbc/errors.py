@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.secrets import mask_text
+from bergsql.engine.connectors import denied
 from bergsql.engine.connectors.jdbc.url import Dialect
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ class Told(NamedTuple):
 _LOST: Final = frozenset({1040, 1053, 1158, 1159, 1160, 1161, 1203, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031})
 _WAITED: Final = frozenset({1205, 1213, 1412, 1637, 3058, 3572})
 """Lock timeouts and deadlocks of MySQL and MariaDB."""
-_REFUSED: Final = frozenset({1044, 1045, 1049, 1130, 1142, 1143, 1227, 1251, 1698, 3118})
 _ABSENT: Final = frozenset({1054, 1146})
 _UNFIT: Final = frozenset(
     {1048, 1062, 1169, 1216, 1217, 1263, 1264, 1265, 1292, 1364, 1366, 1367, 1406, 1411, 1441, 1451, 1452, 1465, 1525}
@@ -51,7 +51,7 @@ def _of_mysql(origin: BaseException, lost: bool, address: Address, table: str) -
     arguments = origin.args
     code = arguments[0] if arguments and isinstance(arguments[0], int) else None
     text = _plain(arguments[1] if code is not None and len(arguments) > 1 else origin)
-    if code in _REFUSED:
+    if code in denied.MYSQL or denied.lacks_package(origin):
         return _refused(text, address)
     if lost or code in _LOST or code == 0 or isinstance(origin, OSError):
         return _lost(text, address)
@@ -74,9 +74,9 @@ def _of_postgres(origin: BaseException, lost: bool, address: Address, table: str
     diagnosis = getattr(origin, "diag", None)
     primary = getattr(diagnosis, "message_primary", None)
     text = _plain(primary or origin)
+    if denied.by_postgres(origin):
+        return _refused(text, address)
     if code is None:
-        if re.search(r"password authentication failed|does not exist|no pg_hba\.conf entry|no password supplied", text):
-            return _refused(text, address)
         if lost or type(origin).__name__ in ("OperationalError", "InterfaceError"):
             return _lost(text, address)
         return _unfit(text, table, None)
@@ -84,8 +84,6 @@ def _of_postgres(origin: BaseException, lost: bool, address: Address, table: str
         return _lost(text, address)
     if code in ("40001", "40P01", "55P03"):
         return _waited(text, address, table)
-    if code[:2] in ("28", "3D") or code == "42501":
-        return _refused(text, address)
     if code in ("42P01", "42703"):
         return Told(
             BergError(ErrorCode.NOT_FOUND, f"{table} of {address.place} is not as it was: {text}."), again=False

@@ -132,10 +132,15 @@ def translated(error: KafkaError, servers: str, doing: str) -> BergError:
                 f"{doing} failed: no broker answers at {servers}.",
                 hint="Is 'properties.bootstrap.servers' right, and is the broker running?",
             )
-        case KafkaError._AUTHENTICATION | KafkaError.SASL_AUTHENTICATION_FAILED | KafkaError._SSL:
-            return BergError(ErrorCode.CONNECTION, f"{doing} failed: {servers} refuses the login: {text}.")
-        case KafkaError.TOPIC_AUTHORIZATION_FAILED | KafkaError.GROUP_AUTHORIZATION_FAILED:
-            return BergError(ErrorCode.INVALID, f"{doing} failed: the user may not do that: {text}.")
+        case KafkaError._AUTHENTICATION | KafkaError.SASL_AUTHENTICATION_FAILED:
+            return BergError(ErrorCode.CONFIG, f"{doing} failed: {servers} refuses the login: {text}.")
+        case (
+            KafkaError.TOPIC_AUTHORIZATION_FAILED
+            | KafkaError.GROUP_AUTHORIZATION_FAILED
+            | KafkaError.CLUSTER_AUTHORIZATION_FAILED
+            | KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        ):
+            return BergError(ErrorCode.CONFIG, f"{doing} failed: the user may not do that: {text}.")
         case KafkaError.UNKNOWN_TOPIC_OR_PART | KafkaError._UNKNOWN_TOPIC | KafkaError._UNKNOWN_PARTITION:
             return BergError(ErrorCode.NOT_FOUND, f"{doing} failed: {text}.")
     return BergError(ErrorCode.CONNECTION, f"{doing} failed: {text}.")

@@ -91,7 +91,7 @@ class Topic(NamedTuple):
                 )
             case KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED | KafkaError.CLUSTER_AUTHORIZATION_FAILED:
                 return BergError(
-                    ErrorCode.INVALID,
+                    ErrorCode.CONFIG,
                     f"{self.doing} failed: the user may not use the transactional id: {error.str()}.",
                     hint="Allow it all ids that begin with 'sink.transactional-id-prefix', or set "
                     "'sink.delivery-guarantee' = 'at-least-once'.",

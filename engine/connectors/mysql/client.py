@@ -56,7 +56,9 @@ def connect(options: MysqlOptions, **more: Any) -> Connection[Any]:
         except pymysql.err.Error as error:
             if attempt == options.retries or (error.args and error.args[0] not in _UNREACHABLE):
                 raise of_driver(error, options, what) from None
-        except (OSError, EOFError, RuntimeError) as error:
+        except RuntimeError as error:
+            raise of_driver(error, options, what) from None
+        except (OSError, EOFError) as error:
             raise lost(options, what, str(error)) from None
     raise AssertionError("unreachable")
 

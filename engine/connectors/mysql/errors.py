@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.secrets import mask_text
+from bergsql.engine.connectors import denied
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.mysql.options import MysqlOptions
 
-_DENIED: Final = frozenset({1044, 1045, 1049, 1130, 1142, 1143, 1227, 1251, 1698, 3118})
 _ABSENT: Final = frozenset({1054, 1146})
 PURGED: Final = 1236
 """ER_MASTER_FATAL_ERROR_READING_BINLOG: a file that is not there, or a place that is none."""
@@ -38,7 +38,7 @@ def of_driver(error: Exception, options: MysqlOptions, what: str) -> BergError:
     """An error of PyMySQL: a number and the server's words."""
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     words = _plain(error.args[1] if len(error.args) > 1 else error)
-    if code in _DENIED:
+    if code in denied.MYSQL or denied.lacks_package(error):
         hint = (
             "The user needs SELECT, REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR); look at"
             " 'username', 'password' and SHOW GRANTS."

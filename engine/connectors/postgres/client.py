@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.secrets import mask_text
+from bergsql.engine.connectors import denied
 
 if TYPE_CHECKING:
     from psycopg2.extensions import connection as Connection
@@ -106,10 +107,7 @@ def told(error: Exception, settings: Settings) -> BergError:
     """The error that a person sees."""
     code = getattr(error, "pgcode", None)
     text = _plain(getattr(getattr(error, "diag", None), "message_primary", None) or error, settings)
-    lost = type(error).__name__ in ("OperationalError", "InterfaceError")
-    if code is None and lost and re.search(r"authentication failed|does not exist|pg_hba|no password supplied", text):
-        return _refused(text, settings)
-    if code is not None and (code[:2] in ("28", "3D") or code == "42501"):
+    if denied.by_postgres(error):
         return _refused(text, settings)
     gone = of_slot(text, settings)
     if gone is not None:
