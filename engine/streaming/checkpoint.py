@@ -5,7 +5,8 @@ Prepare, then roll forward (design: two-phase commit with the state store as its
 1. each sink prepares: what it wrote is durable, but not visible;
 2. one transaction of the store holds offsets, watermarks, committables and the operators' state, and is synced;
 3. each sink commits, in the order of the plan;
-4. that they have is noted in the next transaction, and the sources are told.
+4. that they have is noted in the next transaction, and the sources are told. Where no checkpoint follows, the note has
+   a transaction of its own.
 
 Up to the end of 2 a crash throws all of it away, and the work is done again from the checkpoint before. From then on it
 is only ever carried on: recovery (``recovery.py``) repeats 3, which sinks answer once for each number.
@@ -51,14 +52,14 @@ class Checkpoint(NamedTuple):
 class Checkpoints:
     """The checkpoints of a job that runs."""
 
-    def __init__(
-        self, store: Store, readers: Mapping[str, Reader], writers: Mapping[str, Writer], last: Checkpoint
-    ) -> None:
+    def __init__(self, store: Store, readers: Mapping[str, Reader], writers: Mapping[str, Writer]) -> None:
         """``writers``: in the order in which they commit."""
         self._store = store
         self._readers = readers
         self._writers = writers
-        self.last = last
+        self.last = Checkpoint()
+        self._unkept: int | None = None
+        """The checkpoint of which it is not durable yet that the sinks have it."""
 
     def offsets(self) -> dict[str, Json]:
         """Where each source goes on, of those that know; where a new job begins, too: "latest" is settled then."""
@@ -67,34 +68,48 @@ class Checkpoints:
         return {uid: offset for uid, offset in offsets.items() if offset is not None}
 
     def make(self, watermarks: Mapping[str, int], *, wrote: bool) -> int | None:
-        """Make a checkpoint: gives its number; None where there is nothing new to keep, and nothing is done.
+        """Make a checkpoint: gives its number; None where there is nothing new to keep.
 
         :param wrote: whether anything went to a sink since the last one.
         :raises BergError: of a sink or of the store. Nothing is lost; the job must begin again from its store.
         """
         offsets = self.offsets()
         if not (wrote or self._store.changed or offsets != self.last.offsets):
+            if self._unkept is not None:
+                self.keep_note()
             return None
         number = self.last.number + 1
         committables = {uid: writer.prepare(number) for uid, writer in self._writers.items()}
         made = Checkpoint(number, offsets, committables, dict(watermarks), round(time.time() * 1000))
         self._store.put_meta(CHECKPOINT, made._asdict())
         self._store.commit()
-        self.last = made
+        self.last, self._unkept = made, None
         commit(self._writers, made)
         self._note_committed()
         for uid, reader in self._readers.items():
             reader.checkpointed(offsets.get(uid))
         return number
 
-    def begin(self) -> None:
-        """Of a job that goes on: its last checkpoint is committed."""
+    def begin(self, last: Checkpoint) -> None:
+        """Go on behind a checkpoint that is committed."""
+        self.last = last
         self._note_committed()
 
+    def keep_note(self) -> None:
+        """Make it durable, where no checkpoint follows soon, that the sinks have the last one.
+
+        They may forget it: a job that was idle or stopped for a week would write it to Kafka again.
+        """
+        if self._unkept is not None:
+            self._store.put_meta(COMMITTED, self._unkept)
+        self._store.commit()
+        self._unkept = None
+
     def _note_committed(self) -> None:
-        # Not worth a transaction of its own: what it saves is that the sinks are asked again after a restart.
+        # Not worth a transaction of its own while others follow.
         if self.last.number:
-            self._store.put_meta(COMMITTED, self.last.number)
+            self._unkept = self.last.number
+            self._store.put_meta(COMMITTED, self._unkept)
         self._store.changed = False
 
 

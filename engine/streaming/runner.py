@@ -94,7 +94,7 @@ class Runner:
         self._most_changed = memory_limit(setting) // _CHANGED_SHARE
         self._mini_batch = MiniBatch(setting)
         self._workspace: Workspace | None = None
-        self._checkpoints: Checkpoints
+        self._checkpoints = Checkpoints(store, self._readers, self._writers)
         self._watermarks: Watermarks
         self._due_at = 0.0
 
@@ -138,8 +138,7 @@ class Runner:
             for node in self._nodes:
                 if isinstance(node, SourceNode):
                     self._readers[node.uid] = node.source.reader(workspace, last.offsets.get(node.uid))
-            self._checkpoints = Checkpoints(self._store, self._readers, self._writers, last)
-            self._checkpoints.begin()
+            self._checkpoints.begin(last)
             for uid, operator in self._operators.items():
                 operator.open(OperatorPlace(workspace, self._store.scope(uid)))
             self._watermarks = Watermarks(self._nodes, last.watermarks, idle_timeout(self._setting))
@@ -211,7 +210,7 @@ class Runner:
             return
         self.checkpoint()
         with self._guarded():
-            self._store.commit()
+            self._checkpoints.keep_note()
 
     @property
     def _held(self) -> bool:
@@ -253,6 +252,8 @@ class Runner:
             return
         self._closed = True
         self._undo()
+        with suppress(Exception):  # what it says is found out again
+            self._checkpoints.keep_note()
         opened: list[Reader | Operator | Writer] = [*self._readers.values(), *self._operators.values()]
         opened += self._writers.values()
         for each in opened:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from bergsql.catalog.errors import BergError
 from bergsql.engine.duck import Duck
 from bergsql.engine.streaming.changelog import END_OF_TIME
+from bergsql.engine.streaming.checkpoint import Checkpoint
 from bergsql.engine.streaming.nodes import CollectNode, StreamPlan
 from bergsql.engine.streaming.runner import Runner, StopKind
 from bergsql.engine.streaming.state.store import Store
@@ -77,6 +79,35 @@ def test_nothing_new_is_no_checkpoint(duck: Duck, store: Store, tmp_path: Path) 
     assert runner.checkpoint() == 4
     assert sink.numbers() == [2, 4]
     runner.close()
+
+
+def test_that_sinks_have_a_checkpoint_is_kept_when_none_follows(duck: Duck, store: Store, tmp_path: Path) -> None:
+    def known() -> bool:
+        copy = tmp_path / "copy"
+        store.copy_to(copy)
+        kept = Store.open(copy)
+        try:
+            return Checkpoint.last(kept).is_committed(kept)
+        finally:
+            kept.close()
+            shutil.rmtree(copy)
+
+    source = RowsSource([inserts([1])], bounded=False)
+    runner = opened(runner_of(plan_of((source_node(source), FolderSink(tmp_path / "sink"))), duck, store))
+    assert runner.round()
+    assert runner.checkpoint() == 1
+    assert not known()
+    assert runner.checkpoint() is None
+    assert known()
+    source.batches.append(inserts([2]))
+    assert runner.round()
+    assert runner.checkpoint() == 2
+    assert not known()
+    source.batches.append(inserts([3]))
+    assert runner.round()
+    runner.close()  # as it is stopped: what it read is undone
+    assert known()
+    assert Checkpoint.last(store).offsets == {"source-1": 2}
 
 
 def test_checkpoints_come_by_their_interval(duck: Duck, store: Store, tmp_path: Path) -> None:
