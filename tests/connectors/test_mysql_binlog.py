@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.mysql.binlog import Binlog
 from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Moved, SchemaChange
 from bergsql.engine.connectors.mysql.position import Position
+from bergsql.engine.connectors.mysql.statements import Means, meaning
+from bergsql.engine.connectors.mysql.transactions import Transactions
 from tests.support.services.mariadb import PASSWORD, USER, MariaDB
 
 DATABASE = "mysql_binlog"
@@ -155,6 +158,51 @@ def test_rows_that_are_not_told_whole_are_refused(mariadb: MariaDB, table: str, 
         until(binlog, total)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "/* of a tool */ UPDATE {table} SET v = 'b' WHERE i = 1",
+        "# of a tool\nUPDATE {table} SET v = 'b' WHERE i = 1",
+        "SET STATEMENT sort_buffer_size = 100000 FOR DELETE FROM {table}",
+        "LOAD DATA LOCAL INFILE '{file}' INTO TABLE {table}",
+    ],
+)
+def test_however_a_text_begins_it_is_refused(mariadb: MariaDB, table: str, statement: str, tmp_path: Path) -> None:
+    (file := tmp_path / "rows").write_text("5\tx\n")
+    mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')")
+    start = end(mariadb)
+    with mariadb.connect(local_infile=True) as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_format = 'STATEMENT'")
+        cursor.execute(statement.format(table=table, file=file))
+    mariadb.run(f"INSERT INTO {table} VALUES (2, 'b')")
+    with followed(mariadb, start) as binlog, pytest.raises(BergError, match="as a text, not as rows"):
+        until(binlog, total)
+
+
+@pytest.mark.parametrize("by_gtid", [False, True])
+def test_a_table_that_is_made_of_rows(mariadb: MariaDB, table: str, by_gtid: bool) -> None:
+    """The statement and its rows are one transaction: it is not passed before its end."""
+    start = end(mariadb, gtid=True)
+    mariadb.run(
+        f"CREATE OR REPLACE TABLE {table} (i INT PRIMARY KEY, v VARCHAR(10)) SELECT seq i, 'x' v FROM {DATABASE}.seq_1_to_9",
+        f"INSERT INTO {table} VALUES (10, 'y')",
+    )
+    seen: list[int] = []
+    at = start
+    for wanted in (SchemaChange, Change, SchemaChange, Change):
+        with followed(mariadb, Position.from_json(at.to_json()), by_gtid=by_gtid) as binlog:
+            found: list[Event] = []
+            while not any(isinstance(event, wanted) for event in found):
+                found = until(binlog, bool, 1)
+                for event in found:
+                    at = event.position
+                    if isinstance(event, Change):
+                        seen += [row[0] for row in event.after]
+                    if isinstance(event, wanted):
+                        break
+    assert seen == list(range(1, 11))
+
+
 def test_changes_that_are_taken_back_in_the_binlog_are_refused(mariadb: MariaDB, table: str) -> None:
     mariadb.run(f"CREATE OR REPLACE TABLE {DATABASE}.aside (i INT) ENGINE=MyISAM")
     start = end(mariadb)
@@ -186,6 +234,44 @@ def test_transactions_in_two_phases_are_refused(mariadb: MariaDB, table: str) ->
             cursor.execute(statement)
     with followed(mariadb, start) as binlog, pytest.raises(BergError, match="XA transactions"):
         until(binlog, total)
+
+
+def test_what_comes_behind_a_transaction_in_two_phases(mariadb: MariaDB, table: str) -> None:
+    start = end(mariadb)
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        for statement in (
+            "XA START 'x'",
+            f"INSERT INTO {DATABASE}.other VALUES (1)",
+            "XA END 'x'",
+            "XA PREPARE 'x'",
+        ):
+            cursor.execute(statement)
+    mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')", "XA COMMIT 'x'", f"INSERT INTO {table} VALUES (2, 'b')")
+    with followed(mariadb, start) as binlog:
+        found = until(binlog, lambda events: total(events) == 2)
+    assert [row for e in found if isinstance(e, Change) for row in e.after] == [(1, "a"), (2, "b")]
+
+
+def test_a_server_without_gtids_says_where_two_phases_begin_and_end() -> None:
+    at = Transactions(Position("b.000001", 4))
+    for phase in ("XA START 'x'", "XA END 'x'"):
+        if meaning(phase) is Means.BEGIN_XA:
+            at.begin(in_two_phases=True)
+    assert at.in_two_phases
+    assert not at.passed("b.000001", 50)
+    at.end("b.000001", 100)
+    at.begin()
+    assert not at.in_two_phases
+    assert meaning("XA COMMIT X'78',X'',1") is Means.END
+
+
+def test_a_server_that_crashes_writing_a_transaction_leaves_a_part_of_it() -> None:
+    at = Transactions(Position("b.000001", 4, "0-1-5"))
+    at.begin()
+    assert at.turned("b.000002", 4), "nothing of it was read"
+    at.begin()
+    assert at.add(3) == 3
+    assert not at.turned("b.000003", 4)
 
 
 def test_a_file_that_is_gone_is_told(mariadb: MariaDB, table: str) -> None:

@@ -14,6 +14,8 @@ from bergsql.engine.connectors.mysql.dump import opened
 from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Moved, Row, SchemaChange
 from bergsql.engine.connectors.mysql.position import Position
 from bergsql.engine.connectors.mysql.row_images import check_image, filled, with_transaction
+from bergsql.engine.connectors.mysql.statements import Means, meaning
+from bergsql.engine.connectors.mysql.transactions import Transactions
 
 if TYPE_CHECKING:
     from pymysqlreplication import BinLogStreamReader
@@ -27,6 +29,8 @@ _CODECS: Final[Mapping[str, str]] = {
     "utf32": "utf-32-be",
 }
 """What Python calls the encodings that the library does not know, or takes for those of this machine's order."""
+_ALONE: Final = 1
+"""MariaDB's flag of a statement that is no transaction, which has no end of its own (FL_STANDALONE)."""
 _PREPARED: Final = 64
 """MariaDB's flag of a transaction that ends elsewhere in the binlog (FL_PREPARED_XA)."""
 _COMPRESSED: Final = frozenset({40, *range(165, 172)})
@@ -60,11 +64,7 @@ class Binlog:
         self._is_mariadb = is_mariadb
         self._by_gtid = by_gtid
         self._translate = translate
-        self._base = position
-        self._skip = position.row
-        self._in_transaction = 0
-        self._in_two_phases = False
-        self._gtid: str | None = None
+        self._transactions = Transactions(position)
         self._known: dict[int, tuple[bool, tuple[str, ...], tuple[str, ...]]] = {}
         self._events: deque[Event] = deque()
         self._waiting = 0
@@ -115,7 +115,7 @@ class Binlog:
         try:
             stream = opened(
                 self._settings,
-                self._base,
+                self._transactions.base,
                 server_id=self._server_id,
                 is_mariadb=self._is_mariadb,
                 by_gtid=self._by_gtid,
@@ -152,17 +152,18 @@ class Binlog:
                 self._take_rows(event, name)
             case "TableMapEvent":
                 self._take_table(event)
-            case "XidEvent":
+            case "XidEvent" | "XAPrepareEvent":
                 self._ended(stream)
             case "QueryEvent":
                 self._take_query(stream, event)
+            case "ExecuteLoadQueryEvent":
+                raise _as_text("LOAD DATA")
             case "GtidEvent" | "MariadbGtidEvent":
-                self._in_two_phases = name == "MariadbGtidEvent" and bool(event.flags & _PREPARED)
-                self._gtid = with_transaction(self._base.gtid, event.gtid, is_mariadb=name == "MariadbGtidEvent")
+                self._take_gtid(event, is_mariadb=name == "MariadbGtidEvent")
             case "RotateEvent":
-                if not self._in_transaction:
-                    self._base = Position(event.next_binlog, event.position, self._base.gtid)
-                    self._put(Moved(self._base))
+                if not self._transactions.turned(event.next_binlog, event.position):
+                    raise _taken_back("as the server crashed")
+                self._put(Moved(self._transactions.base))
             case "HeartbeatLogEvent":
                 ident = event.ident
                 self._passed(ident if isinstance(ident, str) else ident.decode(), event.packet.log_pos)
@@ -181,17 +182,20 @@ class Binlog:
                 )
 
     def _passed(self, file: str, pos: int) -> None:
-        """Between two transactions, on to a place before which nothing more was."""
-        moved = Position(file, pos, self._base.gtid)
-        if not self._in_transaction and self._base < moved:
-            self._base = moved
-            self._put(Moved(moved))
+        """Nothing more was before a place."""
+        if self._transactions.passed(file, pos):
+            self._put(Moved(self._transactions.base))
 
     def _ended(self, stream: BinLogStreamReader) -> None:
-        """A transaction is over: one may begin here."""
-        self._base = Position(stream.log_file, stream.log_pos, self._gtid or self._base.gtid)
-        self._in_transaction, self._skip = 0, 0
-        self._put(Moved(self._base))
+        """A transaction is over."""
+        self._transactions.end(stream.log_file, stream.log_pos)
+        self._put(Moved(self._transactions.base))
+
+    def _take_gtid(self, event: Any, *, is_mariadb: bool) -> None:
+        known = self._transactions.base.gtid
+        self._transactions.named(with_transaction(known, event.gtid, is_mariadb=is_mariadb))
+        if is_mariadb and not event.flags & _ALONE:  # MySQL says BEGIN
+            self._transactions.begin(in_two_phases=bool(event.flags & _PREPARED))
 
     def _take_table(self, event: Any) -> None:
         columns = tuple(c.name for c in event.columns)
@@ -211,7 +215,7 @@ class Binlog:
         wanted, columns, sets = self._known.get(event.table_id, (False, (), ()))
         if not wanted:
             return
-        if self._in_two_phases:
+        if self._transactions.in_two_phases:
             raise not_supported(
                 f"Reading changes of {event.schema}.{event.table} in XA transactions, which may still end"
             )
@@ -225,12 +229,10 @@ class Binlog:
             else:
                 (after if name == "WriteRowsEvent" else before).append(filled(row, "values", sets))
         count = max(len(before), len(after))
-        self._in_transaction += count
-        if self._in_transaction <= self._skip:
+        new = self._transactions.add(count)
+        if not new:
             return
-        new = min(count, self._in_transaction - self._skip)
         kind = {"WriteRowsEvent": ChangeKind.INSERT, "DeleteRowsEvent": ChangeKind.DELETE}.get(name, ChangeKind.UPDATE)
-        base = self._base
         self._put(
             Change(
                 event.schema,
@@ -240,43 +242,31 @@ class Binlog:
                 after[-new:] if after else after,
                 columns,
                 event.timestamp * 1000,
-                Position(base.file, base.pos, base.gtid, row=self._in_transaction),
+                self._transactions.here,
             )
         )
 
     def _take_query(self, stream: BinLogStreamReader, event: Any) -> None:
         text = event.query.decode(errors="replace") if isinstance(event.query, bytes) else str(event.query)
         schema = event.schema.decode(errors="replace") if isinstance(event.schema, bytes) else str(event.schema)
-        word = text.lstrip(" \t\r\n(/*!0123456789").split(None, 1)[0].upper().rstrip(";") if text.strip() else ""
-        match word:
-            case "BEGIN" | "SAVEPOINT" | "RELEASE":
+        match meaning(text):
+            case Means.BEGIN:
+                self._transactions.begin()
+            case Means.BEGIN_XA:
+                self._transactions.begin(in_two_phases=True)
+            case Means.GOES_ON:
                 return
-            case "XA":
-                phase = text.split(None, 2)[1].upper()
-                if phase in ("START", "BEGIN"):
-                    self._in_two_phases = True
-                elif phase in ("COMMIT", "ROLLBACK"):
-                    self._ended(stream)
-            case "ROLLBACK" if self._in_transaction:
-                raise BergError(
-                    ErrorCode.INVALID,
-                    "A transaction took back changes that were in the binlog already, as it changed a table without "
-                    "transactions, too: what was read of it is wrong.",
-                    hint="Start a new job: it reads a new snapshot.",
-                )
-            case "ROLLBACK" if text.upper().split()[1:2] == ["TO"]:
-                return
-            case "COMMIT" | "ROLLBACK":
+            case Means.END:
                 self._ended(stream)
-            case "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "LOAD" | "WITH" | "MERGE":
-                raise BergError(
-                    ErrorCode.CONFIG,
-                    f"A statement was written to the binlog as a text, not as rows: {text[:100]}",
-                    hint="SET GLOBAL binlog_format = 'ROW'; and let sessions connect anew. Then start a new job.",
-                )
-            case _:
+            case Means.TAKEN_BACK | Means.PARTLY_TAKEN_BACK if self._transactions.rows:
+                raise _taken_back("as it changed a table without transactions, too")
+            case Means.TAKEN_BACK:
                 self._ended(stream)
-                self._put(SchemaChange(schema, text, event.timestamp * 1000, self._base))
+            case Means.ROWS:
+                raise _as_text(text)
+            case Means.OTHER:
+                self._transactions.stated(stream.log_file, stream.log_pos)
+                self._put(SchemaChange(schema, text, event.timestamp * 1000, self._transactions.here))
 
     def _put(self, event: Event) -> None:
         with self._changed:
@@ -289,3 +279,19 @@ class Binlog:
             self._changed.notify_all()
             while self._waiting >= _MOST_ROWS and not self._closed:
                 self._changed.wait(1.0)
+
+
+def _taken_back(why: str) -> BergError:
+    return BergError(
+        ErrorCode.INVALID,
+        f"A transaction took back changes that were in the binlog already, {why}: what was read of it is wrong.",
+        hint="Start a new job: it reads a new snapshot.",
+    )
+
+
+def _as_text(statement: str) -> BergError:
+    return BergError(
+        ErrorCode.CONFIG,
+        f"A statement was written to the binlog as a text, not as rows: {statement[:100]}",
+        hint="SET GLOBAL binlog_format = 'ROW'; and let sessions connect anew. Then start a new job.",
+    )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
+from bergsql.engine.connectors.mysql.statements import bare
+
 What = Literal["alter", "create", "drop", "empty", "rename"]
 
 _NAME: Final = r"(?:`(?:[^`]|``)+`|[\w$\u0080-\uffff]+)"
 _TABLE: Final = rf"{_NAME}(?:\s*\.\s*{_NAME})?"
-_COMMENTS: Final = re.compile(r"/\*(?![!M]).*?\*/|(?:--\s|#)[^\n]*|/\*(?:M?!)\d*|\*/", re.DOTALL)
 _ALTER: Final = re.compile(rf"ALTER\s+(?:ONLINE\s+|IGNORE\s+)*TABLE\s+(?:IF\s+EXISTS\s+)?({_TABLE})(.*)", re.I | re.S)
 _CREATE: Final = re.compile(rf"CREATE\s+(OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?({_TABLE})", re.I)
 _TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?({_TABLE})", re.I)
@@ -32,7 +33,7 @@ class Effect(NamedTuple):
 
 def effects(sql: str, database: str) -> Iterator[Effect]:
     """What a statement does with tables; ``database`` is where it ran."""
-    text = _COMMENTS.sub(" ", sql).strip()
+    text = bare(sql)
 
     def of(what: What, name: str) -> Effect:
         parts = [part[1:-1].replace("``", "`") if part[0] == "`" else part for part in re.findall(_NAME, name)]
