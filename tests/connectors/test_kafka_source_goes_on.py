@@ -229,3 +229,15 @@ def test_a_broker_that_goes_and_comes_back(own: Kafka) -> None:
         read.until_rows(lambda: [*values("x", range(500)), *values("y", range(500))])
     told = [note for note in read.notes if not note.startswith("New partitions")]
     assert [note.split(" at ")[0] for note in told] == ["No broker answers", "The brokers"]
+
+
+def test_a_batch_is_no_larger_than_there_is_room(kafka: Kafka, topic: str) -> None:
+    kafka.send(topic, lines("x" * 2000, range(2000)), partition=0)
+    read = reading(kafka, topic)
+    sizes: list[int] = []
+    with read.opened():
+        read.workspace.max_bytes = 1 << 20
+        while sum(sizes) < 2000:
+            sizes.append(len(read.poll()))
+    assert max(sizes) < 1500
+    assert read.rows == Counter(values("x" * 2000, range(2000)))

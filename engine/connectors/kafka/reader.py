@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
-from itertools import count
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Final, cast
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.options import parse_duration
@@ -16,14 +16,19 @@ from bergsql.engine.streaming.changelog import OP, Batch
 from bergsql.engine.streaming.sources.base import Reader
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+    from bergsql.engine.connectors.kafka.rows import Layout
     from bergsql.engine.connectors.kafka.source import KafkaSource
     from bergsql.engine.plan.relations import ReadAtOnce
     from bergsql.engine.streaming.sources.base import Json, ReaderContext
 
 _MOST: Final = 200_000
 """Messages of one batch."""
+_PART: Final = 500
+"""Messages that are objects of Python at a time. Of more than 700, its collector of garbage would look through them all
+again and again, which takes longer than all the rest; and they would leave the processor's cache."""
 _PATIENCE: Final = 0.02
 """Seconds to wait for messages that are just coming."""
 _QUICK: Final = 3.0
@@ -124,14 +129,12 @@ class KafkaReader(Reader):
         due = self._interval > 0 and time.monotonic() >= self._next_look and self._stops is None
         if due and not self._troubles.down:
             self._discover()
-        messages = self._messages()
-        if not messages:
-            self._pass_gaps()
-            return None
         layout = self._source.layout
-        rows = layout.rows(self._context, messages)
-        self._move(messages)
+        messages = self._messages(layout)
         self._pass_gaps()
+        if messages is None:
+            return None
+        rows = layout.rows(self._context, messages)
         columns = ", ".join(f"c{i}" for i in range(len(layout.columns)))
         if layout.lenient:
             cursor = self._context.cursor
@@ -142,23 +145,59 @@ class KafkaReader(Reader):
             rows = f"{self._rows} WHERE NOT broken"
         return Batch(f"(SELECT {columns}, {OP} FROM {rows})")
 
-    def _messages(self) -> Sequence[Message]:
-        """What has come: no more than a batch, none behind the end of a bounded table."""
+    def _messages(self, layout: Layout) -> pa.Table | None:
+        """What has come: no more than a batch, nothing behind the end of a bounded table."""
+        import pyarrow as pa
+
         most = min(self._context.max_rows, _MOST)
-        with told(self._source.servers, self._doing):
-            came = self._consumer.consume(most, _PATIENCE)
+        parts: list[pa.RecordBatch] = []
+        count = size = 0
+        while count < most and size < self._context.max_bytes:
+            asked = min(_PART, most - count)
+            with told(self._source.servers, self._doing):
+                came = self._consumer.consume(asked, 0 if parts else _PATIENCE)
+            kept = self._sound(came)
+            if kept:
+                parts.append(layout.gathered(kept))
+                count, size = count + len(kept), size + parts[-1].nbytes
+            if len(came) < asked:
+                break
+        return pa.Table.from_batches(parts).combine_chunks() if parts else None
+
+    def _sound(self, came: list[Message]) -> list[Message]:
+        """Those that are messages, and before the end of a bounded table: where reading is moves behind them."""
+        from confluent_kafka import Message
+
         if self._troubles.fatal is not None:
             raise translated(self._troubles.fatal, self._source.servers, self._doing)
-        if any(m.error() is not None for m in came):
+        # Loops of C: what is done for each message is what a topic costs.
+        if any(map(Message.error, came)):
             for message in came:
                 if (error := message.error()) is not None:
                     self._heard(error, message)
             came = [m for m in came if m.error() is None]
-        if came:
-            self._troubles.over()
-        if self._stops is not None:
+        if not came:
+            return came
+        self._troubles.over()
+        last = self._last(came)
+        if self._stops is not None and any(at + 1 >= self._stops.get(place, 0) for place, at in last.items()):
             came = self._within(came)
+            last = self._last(came)
+        for place, at in last.items():
+            self._places[place] = at + 1
+        kind, stamp = came[-1].timestamp() if came else (0, 0)
+        if kind:
+            self._lag = max(0, round(time.time() * 1000) - stamp)
         return came
+
+    def _last(self, messages: list[Message]) -> Places:
+        """Offsets of the last message of each partition, not the greatest: in a topic made anew they begin again."""
+        from confluent_kafka import Message
+
+        named = self._source.topics
+        topics = map(Message.topic, messages) if len(named) != 1 else repeat(named[0])
+        places = cast("Iterable[Place]", zip(topics, map(Message.partition, messages), strict=False))
+        return dict(zip(places, cast("Iterable[int]", map(Message.offset, messages)), strict=False))
 
     def _within(self, messages: Sequence[Message]) -> list[Message]:
         """The messages of a bounded table before its end."""
@@ -196,22 +235,6 @@ class KafkaReader(Reader):
                 self._troubles(error)
             case _:
                 raise translated(error, self._source.servers, self._doing)
-
-    def _move(self, messages: Sequence[Message]) -> None:
-        import numpy as np
-
-        offsets = np.array([m.offset() for m in messages], np.int64)
-        partitions = np.array([m.partition() for m in messages], np.int32)
-        names = {topic for topic, _ in self._places}
-        topics = [m.topic() for m in messages] if len(names) > 1 else None
-        for name in names:
-            mask = np.array([t == name for t in topics], bool) if topics is not None else slice(None)
-            for partition in np.unique(partitions[mask]).tolist():
-                # The last one, not the greatest: in a topic made anew offsets begin again.
-                self._places[(name, partition)] = int(offsets[mask][partitions[mask] == partition][-1]) + 1
-        kind, stamp = messages[-1].timestamp()
-        if kind:
-            self._lag = max(0, round(time.time() * 1000) - stamp)
 
     def _pass_gaps(self) -> None:
         """Go on behind what ends a partition and gives no messages, as the marks of transactions.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bergsql.engine.connectors.messages.base import BROKEN, DATA, NUMBER, PLACE
 from bergsql.engine.plan.sql_text import failure
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 """What Flink calls them."""
+_KEY: Final = "key"
+"""The column of the keys of messages."""
 
 
 class Layout(NamedTuple):
@@ -45,23 +47,42 @@ class Layout(NamedTuple):
         """Positions among the stored columns, and where they are in keys, of those that are not in values."""
         return {n: at for at, n in enumerate(self.in_key) if n not in self.in_value or self.upserts}
 
-    def rows(self, context: ReaderContext, messages: Sequence[Message]) -> str:
-        """SQL of the rows of messages, in order: the columns c0 and on, ``op`` and ``broken``."""
+    @property
+    def _keyed(self) -> MessageFormat | None:
+        """How keys are read, if they are."""
+        return self.key if self._from_key else None
+
+    def gathered(self, messages: list[Message]) -> pa.RecordBatch:
+        """What is needed of messages: values, keys, and what METADATA columns ask for, by the columns' positions."""
+        import pyarrow as pa
+        from confluent_kafka import Message
+
+        made = {DATA: pa.array(list(map(Message.value, messages)), pa.binary())}
+        if self._keyed is not None:
+            made[_KEY] = pa.array(list(map(Message.key, messages)), pa.binary())
+        for i, column in enumerate(self.columns):
+            if column.metadata is not None and not column.metadata.startswith("value."):
+                made[f"m{i}"] = _metadata(column.metadata, messages)
+        return pa.RecordBatch.from_pydict(made)
+
+    def rows(self, context: ReaderContext, messages: pa.Table) -> str:
+        """SQL of the rows of what was gathered, in order: the columns c0 and on, ``op`` and ``broken``."""
+        import numpy as np
         import pyarrow as pa
 
-        number = pa.array(range(len(messages)), pa.int64())
-        values = pa.array([m.value() for m in messages], pa.binary())
-        told = self._told(messages)
-        table = pa.table({NUMBER: number, DATA: values, **{f"m{n}": each for n, each in told.items()}})
+        number = pa.array(np.arange(len(messages), dtype=np.int64))
+        table = messages.append_column(NUMBER, number)
+        if (key := self._keyed) is not None:
+            keys = table.select([NUMBER, _KEY]).rename_columns([NUMBER, DATA])
+            table = table.drop_columns([_KEY])
         relation = context.relation(table)
         rows = self.value.decode(context, relation)
-        from_key = self._from_key
-        if not from_key or self.key is None:
+        if key is None:
             order = "" if self.value.columns and not _reorders(self) else f" ORDER BY v.{NUMBER}, v.{PLACE}"
             items = ", ".join([*self._items({}, "v", "v"), f"v.{OP}", f"v.{BROKEN}"])
             return f"(SELECT {items} FROM {rows} AS v{order})"
-        keys = pa.table({NUMBER: number, DATA: pa.array([m.key() for m in messages], pa.binary())})
-        decoded = self.key.decode(context, context.relation(keys))
+        from_key = self._from_key
+        decoded = key.decode(context, context.relation(keys))
         items = ", ".join([*self._items(from_key, "v", "v"), *self._ends(f"v.{OP}", f"v.{BROKEN}", from_key)])
         inner = f"SELECT {items}, v.{NUMBER} AS n, v.{PLACE} AS k FROM {rows} AS v LEFT JOIN {decoded} AS k USING (n)"
         if self.upserts:
@@ -109,14 +130,6 @@ class Layout(NamedTuple):
                 sql = f"CAST({told}.m{i} AS {type_})"
             items.append(f"{sql} AS c{i}")
         return items
-
-    def _told(self, messages: Sequence[Message]) -> dict[int, pa.Array]:
-        """What METADATA columns ask for of messages, by the positions of the columns."""
-        return {
-            i: _metadata(c.metadata, messages)
-            for i, c in enumerate(self.columns)
-            if c.metadata is not None and not c.metadata.startswith("value.")
-        }
 
 
 def _reorders(layout: Layout) -> bool:
