@@ -155,8 +155,7 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
         options = [option for hint in hints for option in hint.options]
         check_enabled(options, planner.relations)
         if version is not None:
-            place = span_of(version) or span
-            raise not_supported(f"AS OF behind {'.'.join(relation.parts)}, a table of a connector,", place)
+            raise _no_version(relation, version, span)
         from bergsql.engine.plan.connectors import read_connector
 
         sql, columns = read_connector(relation, options, planner, span)
@@ -174,6 +173,18 @@ def _bind_table(node: exp.Table, scope: Scope, planner: Planner, ctes: Mapping[s
 
             planner.unreadable.append(no_stream_here(relation, asked.stream, span))
     return _bind_relation_of(relation, alias, names, scope, planner, span, limit, parts[-1])
+
+
+def _no_version(relation: ConnectorRelation, version: exp.Expr, span: Span | None) -> BergError:
+    """The error for AS OF behind a table of a connector, which is read as it is."""
+    form, hint = f"AS OF behind {'.'.join(relation.parts)}, a table of a connector,", None
+    if version.expression.find(exp.Column) is not None:
+        form = f"FOR SYSTEM_TIME AS OF a column, in a batch, behind {'.'.join(relation.parts)}"
+        hint = (
+            "Leave it out: a batch joins with the table as it is now. Lookup joins are of streams: "
+            "SET 'execution.runtime-mode' = 'streaming';"
+        )
+    return not_supported(form, span_of(version) or span, hint)
 
 
 def _refuse_version(node: exp.Table) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from bergsql.catalog.errors import BergError
 from bergsql.engine.connectors.jdbc.lookup import JdbcLookup, KeptRows
 from bergsql.engine.connectors.jdbc.options import Cache
 from bergsql.engine.connectors.jdbc.source import JdbcSource
+from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.types import INT, DataType, Kind
 from bergsql.engine.streaming.changelog import ChangelogMode
 from bergsql.engine.streaming.nodes import JoinKind, LookupJoinNode
@@ -148,3 +150,20 @@ def test_what_is_equal_otherwise_there_is_read_whole(request: pytest.FixtureRequ
     place.run("CREATE TABLE {t} (f FLOAT)", "INSERT INTO {t} VALUES (0.1)")
     source = JdbcSource(place.table("t", (("f", DataType(Kind.FLOAT)),)))
     assert source.lookup((0,)) is None
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_batch_says_how_it_joins(place: Place, tmp_path: Path) -> None:
+    """With the table as it is, in other words than a stream."""
+    place.run("INSERT INTO {t} VALUES (1, 'a', 1)")
+    session = Session(SessionConfig(home=tmp_path / "home"))
+    session.execute(f"CREATE TABLE t (id INT, name STRING) {place.clause('t')}").close()
+    query = "SELECT c.name FROM (SELECT id, PROCTIME() AS p FROM t) AS o JOIN t {} AS c ON c.id = o.id"
+    lookup = query.format("FOR SYSTEM_TIME AS OF o.p")
+    with pytest.raises(BergError, match=r"AS OF a column, in a batch, behind \S+\.t is not supported") as told:
+        session.execute(lookup)
+    assert "Leave it out" in (told.value.hint or "")
+    assert [tuple(row) for row in session.execute(query.format("")).rows()] == [("a",)]
+    session.execute("SET 'execution.runtime-mode' = 'streaming'").close()
+    assert [tuple(row)[-1] for row in session.execute(lookup).rows()] == ["a"]
+    session.close()
