@@ -13,7 +13,7 @@ from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.statements.tables import CreateTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bergsql.catalog.base import Catalog
     from bergsql.catalog.metadata.table_metadata import TableMetadata
@@ -100,6 +100,10 @@ class ViewStandpoint:
     @property
     def time_zone(self) -> str:
         return self._session.time_zone
+
+    @property
+    def tell(self) -> Callable[[str], None]:
+        return self._session.tell
 
     @property
     def duck(self) -> Duck:

@@ -79,7 +79,9 @@ class SessionRelations:
             def source(hints: Sequence[Option], span: Span | None) -> LocalSource:
                 from bergsql.engine.connectors.registry import source_of
 
-                return source_of(definition, found.parts, hints, span)
+                made = source_of(definition, found.parts, hints, span)
+                made.tell = self._session.tell
+                return made
 
             return ConnectorRelation(found.parts, connector_of(definition), definition.columns, definition, source)
         pointer = pointer_named(self._session, parts, span, reading=self._reading)

@@ -69,7 +69,13 @@ class ConnectorTable(NamedTuple):
 
 
 class LocalSource(Source):
-    """A source that can also be read at once, where it is bounded."""
+    """A source that can also be read at once, where it is bounded.
+
+    tell
+        Tells the person something while it is read at once.
+    """
+
+    tell: Callable[[str], None] = staticmethod(lambda _: None)
 
     @abstractmethod
     def whole(self, prefix: str) -> ReadAtOnce:

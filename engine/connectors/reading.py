@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from bergsql.engine.streaming.sources.base import Source
+    from bergsql.engine.connectors.base import LocalSource
 
 _ROWS = 100_000
 _BYTES = 64 << 20
@@ -24,7 +24,7 @@ _PAUSE = 0.01
 """Seconds between two looks for rows that have not come."""
 
 
-def read_all(source: Source, prefix: str) -> ReadAtOnce:
+def read_all(source: LocalSource, prefix: str) -> ReadAtOnce:
     """All rows of a bounded source that only gives rows.
 
     :raises BergError: INVALID for one that gives changes, or has no end.
@@ -46,7 +46,7 @@ def read_all(source: Source, prefix: str) -> ReadAtOnce:
 class _Rows:
     """It may be read many times: each time by a reader of its own."""
 
-    source: Source
+    source: LocalSource
 
     def __arrow_c_schema__(self) -> Any:
         return self._schema().__arrow_c_schema__()
@@ -78,7 +78,7 @@ class _Rows:
 
         schema = self._schema()
         with told(), duckdb.connect() as connection:
-            context = _Context(connection)
+            context = _Context(connection, self.source.tell)
             reader = self.source.reader(context, None)
             try:
                 while not reader.finished:
@@ -92,6 +92,8 @@ class _Rows:
                         raise from_duckdb_error(error) from None
                     yield from rows.cast(schema).to_batches()
                     context.end_round()
+                if reader.skipped:
+                    context.note(f"{self.source.name}: rows that could not be read and were left out: {reader.skipped}.")
             finally:
                 reader.close()
 
@@ -101,10 +103,9 @@ class _Context:
 
     max_rows = _ROWS
     max_bytes = _BYTES
-    time_zone = "UTC"
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
-        self.cursor = cursor
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, note: Callable[[str], None]) -> None:
+        self.cursor, self.note = cursor, note
         self._relations: list[str] = []
         self._count = 0
 
@@ -118,6 +119,3 @@ class _Context:
     def end_round(self) -> None:
         while self._relations:
             self.cursor.unregister(self._relations.pop())
-
-    def note(self, message: str) -> None:
-        """A batch has nobody to tell while it reads."""

@@ -131,7 +131,11 @@ def test_broken_messages_fail_or_are_left_out(session: Session, kafka: Kafka, to
         rows(session)
     assert "Traceback" not in told.value.message
     table(session, kafka, topic, **{"csv.ignore-parse-errors": "true"})
+    notes: list[str] = []
+    session.tell = notes.append
     assert rows(session) == [("x", 1), ("y", 2)]
+    (note,) = notes
+    assert note.endswith("t: rows that could not be read and were left out: 1.")
 
 
 def test_aborted_transactions_are_not_seen(session: Session, kafka: Kafka, topic: str) -> None:

@@ -22,8 +22,6 @@ TWO = (("a", STRING), ("b", DataType(Kind.INT)))
 class Place:
     """What formats are given to work with."""
 
-    time_zone = "UTC"
-
     def __init__(self, duck: Duck) -> None:
         import duckdb as _package  # noqa: F401 - without the whole package, its core does not know Arrow
 

@@ -45,7 +45,6 @@ class Reading:
     duck: Duck
     max_rows: int = 1_000_000
     max_bytes: int = 1 << 30
-    time_zone: str = "UTC"
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -32,9 +32,6 @@ class MessageContext(Protocol):
     @property
     def cursor(self) -> duckdb.DuckDBPyConnection: ...
 
-    @property
-    def time_zone(self) -> str: ...
-
     def relation(self, rows: pa.Table) -> str:
         """A name under which DuckDB reads ``rows`` in this round."""
 

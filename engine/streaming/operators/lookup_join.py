@@ -37,10 +37,6 @@ class _ReaderContext:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         return self._context.cursor
 
-    @property
-    def time_zone(self) -> str:
-        return self._context.time_zone
-
     def relation(self, rows: pa.Table) -> str:
         return self._context.relation(rows)
 

@@ -24,9 +24,6 @@ class ReaderContext(Protocol):
         """The job's DuckDB connection: SQL of batches is run on it."""
 
     @property
-    def time_zone(self) -> str: ...
-
-    @property
     def max_rows(self) -> int:
         """About how many rows a batch should have at most."""
 
