@@ -13,7 +13,7 @@ from bergsql.catalog.secrets import mask_text
 from bergsql.engine.connectors import denied
 
 if TYPE_CHECKING:
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.postgres.options import Settings
 
@@ -35,14 +35,12 @@ _PAUSE: Final = 1.0
 _SHUT: Final = ("57P01", "57P02", "57P03", "57P05", "25P03", "53300", "53400")
 
 
-def connect(settings: Settings, *, replication: bool = False) -> Connection:
+def connect(settings: Settings, *, replication: bool = False) -> Connection[Any]:
     """A connection that commits each statement; with ``replication`` one that speaks of slots.
 
     :raises BergError: CONNECTION where nobody answers, CONFIG where we are not let in.
     """
-    from psycopg2 import OperationalError
-    from psycopg2 import connect as open_
-    from psycopg2.extras import LogicalReplicationConnection
+    from psycopg import ClientCursor, Connection, OperationalError
 
     arguments: dict[str, Any] = {
         "host": settings.host,
@@ -57,31 +55,22 @@ def connect(settings: Settings, *, replication: bool = False) -> Connection:
         "keepalives_idle": 30,
     }
     if replication:
-        arguments["connection_factory"] = LogicalReplicationConnection
+        arguments["replication"] = "database"
     for left in range(settings.connect_tries - 1, -1, -1):
         try:
-            made: Connection = open_(**arguments)
+            return Connection.connect(autocommit=True, cursor_factory=ClientCursor, **arguments)
         except OperationalError as error:
             found = told(error, settings)
             if not left or found.code is not ErrorCode.CONNECTION:
                 raise found from None
             time.sleep(_PAUSE)
-        else:
-            if not replication:
-                made.autocommit = True
-            return made
     raise AssertionError("unreachable")
-
-
-def connect_replication(settings: Settings) -> Any:
-    """A connection that speaks of slots: as :func:`connect`. The driver's types do not know what it can do."""
-    return connect(settings, replication=True)
 
 
 @contextmanager
 def telling(settings: Settings) -> Iterator[None]:
     """What the driver raises within is raised in our words."""
-    from psycopg2 import Error
+    from psycopg import Error
 
     try:
         yield
@@ -89,14 +78,14 @@ def telling(settings: Settings) -> Iterator[None]:
         raise told(error, settings) from None
 
 
-def rows(connection: Connection, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+def rows(connection: Connection[Any], sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
     """What a statement gives; ``%s`` stands for values."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, values or None)
+        cursor.execute(sql.encode(), values or None)
         return list(cursor.fetchall()) if cursor.description else []
 
 
-def shut(connection: Connection | None) -> None:
+def shut(connection: Connection[Any] | None) -> None:
     """Close it, whatever has become of it."""
     if connection is not None:
         with suppress(Exception):
@@ -105,7 +94,7 @@ def shut(connection: Connection | None) -> None:
 
 def told(error: Exception, settings: Settings) -> BergError:
     """The error that a person sees."""
-    code = getattr(error, "pgcode", None)
+    code = getattr(error, "sqlstate", None)
     text = _plain(getattr(getattr(error, "diag", None), "message_primary", None) or error, settings)
     if denied.by_postgres(error):
         return _refused(text, settings)
@@ -183,7 +172,7 @@ def _refused(text: str, settings: Settings) -> BergError:
 def _plain(of: object, settings: Settings) -> str:
     """One line of what a driver says."""
     lines = str(of).strip().splitlines() or [type(of).__name__]
-    text = re.sub(r"^connection to server .*? failed: (FATAL: +)?", "", " ".join(lines[0].split()))
+    text = re.sub(r"^(connection failed: )?connection to server .*? failed: (FATAL: +)?", "", lines[0])
     if settings.password:
         text = text.replace(settings.password, "***")
-    return mask_text(text)[:500].rstrip(". ")
+    return mask_text(" ".join(text.split()))[:500].rstrip(". ")

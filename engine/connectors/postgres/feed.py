@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bergsql.engine.connectors.postgres.client import connect_replication, shut, telling, told
-from bergsql.engine.connectors.postgres.slots import quoted
+from bergsql.catalog.errors import BergError
+from bergsql.engine.connectors.postgres.client import told
+from bergsql.engine.connectors.postgres.log_stream import LogStream
 
 if TYPE_CHECKING:
-    from bergsql.catalog.errors import BergError
     from bergsql.engine.connectors.postgres.options import Settings
 
 _AHEAD: Final = 16 << 20
@@ -43,20 +42,7 @@ class Feed:
         self._error: BergError | None = None
         self._confirmed = 0
         self._stop = threading.Event()
-        self._connection = connect_replication(settings)
-        try:
-            with telling(settings):
-                self._cursor = self._connection.cursor()
-                self._cursor.start_replication(
-                    slot_name=settings.slot,
-                    options={"proto_version": "1", "publication_names": quoted(settings.publication)},
-                    decode=False,
-                    start_lsn=start,
-                    status_interval=_STATUS,
-                )
-        except BaseException:
-            shut(self._connection)
-            raise
+        self._stream = LogStream(settings, start)
         self._thread = threading.Thread(target=self._run, name=f"slot {settings.slot}", daemon=True)
         self._thread.start()
 
@@ -95,13 +81,13 @@ class Feed:
     def close(self) -> None:
         self._stop.set()
         self._thread.join(10)
-        shut(self._connection)
+        self._stream.close()
 
     def _run(self) -> None:
         try:
             self._read()
         except Exception as error:  # told to who asks for the next message
-            self._error = told(error, self._settings)
+            self._error = error if isinstance(error, BergError) else told(error, self._settings)
 
     def _read(self) -> None:
         sent, spoke, count = 0, time.monotonic(), 0
@@ -109,15 +95,15 @@ class Feed:
             now = time.monotonic()
             if sent != self._confirmed or now - spoke > _STATUS:
                 sent, spoke = self._confirmed, now
-                self._cursor.send_feedback(flush_lsn=sent, force=True)
+                self._stream.tell(sent)
             if self._bytes_in - self._bytes_out > _AHEAD:
                 self._stop.wait(_NAP)
                 continue
-            message = self._cursor.read_message()
+            message = self._stream.next()
             if message is None:
-                self._reached = Reached(count, self._cursor.wal_end or 0)
-                select.select([self._connection], [], [], _NAP)
+                self._reached = Reached(count, self._stream.received)
+                self._stream.wait(_NAP)
                 continue
             count += 1
-            self._bytes_in += len(message.payload) + _OVERHEAD
-            self._waiting.append(message.payload)
+            self._bytes_in += len(message) + _OVERHEAD
+            self._waiting.append(message)

@@ -15,7 +15,7 @@ from bergsql.engine.connectors.postgres.client import rows
 from bergsql.engine.connectors.postgres.snapshot import Key, literal
 
 if TYPE_CHECKING:
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.postgres.tables import StoredTable
     from bergsql.engine.streaming.sources.base import Json
@@ -72,7 +72,7 @@ class Progress:
         """From where on nothing of the log is in a stretch."""
         return max(s.position for found in self._of.values() for s in found)
 
-    def positions(self, connection: Connection, table: StoredTable, keys: Sequence[tuple[str, ...]]) -> list[int]:
+    def positions(self, connection: Connection[Any], table: StoredTable, keys: Sequence[tuple[str, ...]]) -> list[int]:
         """The position of the stretch of each key."""
         found = self._of.get(table.id, [])
         if len(found) < 2:

@@ -22,7 +22,7 @@ from bergsql.engine.streaming.sources.base import Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.postgres.handover import Progress
     from bergsql.engine.connectors.postgres.slots import SnapshotView
@@ -68,7 +68,7 @@ class PostgresReader(Reader):
         self._view: SnapshotView | None = None
         self._held = False
         self._feed: Feed | None = None
-        self._asking: Connection | None = None
+        self._asking: Connection[Any] | None = None
         self._assembler: Assembler | None = None
         self._durable: deque[int] = deque()
         self._beat = time.monotonic()
@@ -217,7 +217,7 @@ class PostgresReader(Reader):
         return pa.table(columns)
 
     @property
-    def _connection(self) -> Connection:
+    def _connection(self) -> Connection[Any]:
         if self._asking is None:
             self._asking = connect(self._settings)
         return self._asking

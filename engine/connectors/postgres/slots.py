@@ -7,12 +7,11 @@ in the log at or behind its consistent point, and the snapshot that its making e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.postgres.client import (
     connect,
-    connect_replication,
     lost_changes,
     of_slot,
     rows,
@@ -21,7 +20,7 @@ from bergsql.engine.connectors.postgres.client import (
 )
 
 if TYPE_CHECKING:
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.postgres.options import Settings
     from bergsql.engine.connectors.postgres.tables import StoredTable
@@ -31,10 +30,6 @@ def lsn_of(text: str) -> int:
     """A position in the log from its text, ``16/B374D848``."""
     high, _, low = text.partition("/")
     return (int(high, 16) << 32) | int(low, 16)
-
-
-def lsn_text(lsn: int) -> str:
-    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"
 
 
 def quoted(name: str) -> str:
@@ -52,7 +47,7 @@ class Slot(NamedTuple):
     wal_status: str | None
 
 
-def slot(connection: Connection, settings: Settings) -> Slot | None:
+def slot(connection: Connection[Any], settings: Settings) -> Slot | None:
     found = rows(
         connection,
         "SELECT plugin, database, active_pid, confirmed_flush_lsn::text, wal_status FROM pg_replication_slots "
@@ -65,7 +60,7 @@ def slot(connection: Connection, settings: Settings) -> Slot | None:
     return Slot(plugin, database, pid, lsn_of(confirmed) if confirmed else None, status)
 
 
-def ready_slot(connection: Connection, settings: Settings, *, make: bool) -> int:
+def ready_slot(connection: Connection[Any], settings: Settings, *, make: bool) -> int:
     """Where the slot is, which can be read: it is made if it is missing and ``make`` says so.
 
     :raises BergError: where it cannot be.
@@ -96,7 +91,7 @@ def ready_slot(connection: Connection, settings: Settings, *, make: bool) -> int
 
 
 def ready_publication(
-    connection: Connection, settings: Settings, tables: Sequence[StoredTable], *, resumed: bool = False
+    connection: Connection[Any], settings: Settings, tables: Sequence[StoredTable], *, resumed: bool = False
 ) -> None:
     """See to it that the publication holds the tables. Where reading is ``resumed`` it must: changes are gone if not.
 
@@ -150,14 +145,14 @@ def ready_publication(
         )
 
 
-def _check_filters(connection: Connection, settings: Settings, ids: Sequence[int]) -> None:
+def _check_filters(connection: Connection[Any], settings: Settings, ids: Sequence[int]) -> None:
     """Refuse a publication that holds only some rows of a table (PostgreSQL 15 and later)."""
-    if connection.server_version < 150000:
+    if connection.info.server_version < 150000:
         return
     filtered = rows(
         connection,
         "SELECT r.prrelid::regclass::text FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid "
-        "WHERE p.pubname = %s AND r.prrelid::bigint = ANY(%s) AND r.prqual IS NOT NULL",
+        "WHERE p.pubname = %s AND r.prrelid::bigint = ANY(%s::bigint[]) AND r.prqual IS NOT NULL",
         [settings.publication, list(ids)],
     )
     if filtered:
@@ -168,7 +163,7 @@ def _check_filters(connection: Connection, settings: Settings, ids: Sequence[int
         )
 
 
-def log_end(connection: Connection) -> int:
+def log_end(connection: Connection[Any]) -> int:
     """Behind all that has committed and lasts: what commits from now on stands at or behind it.
 
     Not where the next record goes: what is not on disk is gone when the server is killed, and its place taken again.
@@ -180,7 +175,7 @@ def log_end(connection: Connection) -> int:
 class SnapshotView(NamedTuple):
     """A connection that sees the rows as of a position: of what committed before it, all, and nothing else."""
 
-    connection: Connection
+    connection: Connection[Any]
     position: int
 
 
@@ -189,14 +184,13 @@ def snapshot_view(settings: Settings) -> SnapshotView:
 
     :raises BergError: where it cannot be had.
     """
-    maker = connect_replication(settings)
-    reader: Connection | None = None
+    maker = connect(settings, replication=True)
+    reader: Connection[Any] | None = None
     try:
         with telling(settings):
-            cursor = maker.cursor()
-            name = f"{settings.slot[:40]}_{maker.info.backend_pid}"
-            cursor.execute(f"CREATE_REPLICATION_SLOT {quoted(name)} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
-            _, position, exported, _ = cursor.fetchone()
+            name = quoted(f"{settings.slot[:40]}_{maker.info.backend_pid}")
+            made = rows(maker, f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
+            ((_, position, exported, _),) = made
             reader = connect(settings)
             rows(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             rows(reader, "SET TRANSACTION SNAPSHOT %s", [exported])

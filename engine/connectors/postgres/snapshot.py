@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bergsql.engine.connectors.postgres.client import telling
 from bergsql.engine.connectors.postgres.slots import quoted
@@ -12,7 +12,7 @@ from bergsql.engine.connectors.postgres.texts import Conversions, text_array, te
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.base import TableColumn
     from bergsql.engine.connectors.postgres.options import Settings
@@ -43,7 +43,7 @@ class TableSnapshot:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: Connection[Any],
         settings: Settings,
         table: StoredTable,
         columns: Sequence[TableColumn],
@@ -102,11 +102,10 @@ class TableSnapshot:
         items = ", ".join(quoted(n) for n in wanted)
         of = f"{quoted(self._table.schema)}.{quoted(self._table.name)}"
         buffer = io.BytesIO()
-        with telling(self._settings), self._connection.cursor() as cursor:
-            # A last column that is never NULL: a line of nothing but NULL would be empty.
-            cursor.copy_expert(
-                f"COPY (SELECT {items}, 1 FROM ONLY {of} {which}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)", buffer
-            )
+        # A last column that is never NULL: a line of nothing but NULL would be empty.
+        sql = f"COPY (SELECT {items}, 1 FROM ONLY {of} {which}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"
+        with telling(self._settings), self._connection.cursor() as cursor, cursor.copy(sql.encode()) as copy:
+            buffer.writelines(copy)
         size = buffer.tell()
         names.append("end")
         if not size:

@@ -22,7 +22,7 @@ class PostgresSource(LocalSource):
 
     def __init__(self, table: ConnectorTable) -> None:
         """:raises BergError: CONFIG where the driver is not installed."""
-        need("Connector 'postgres-cdc'", "postgres-cdc", "psycopg2")
+        need("Connector 'postgres-cdc'", "postgres-cdc", "psycopg")
         self.name, self.columns = table.name, table.streamed
         self.settings = settings_of(table.options)
         self.texts = Columns(table.columns, self.settings.database, table.name)

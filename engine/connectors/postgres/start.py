@@ -22,7 +22,7 @@ from bergsql.engine.connectors.postgres.tables import (
 )
 
 if TYPE_CHECKING:
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.postgres.source import PostgresSource
 
@@ -40,7 +40,7 @@ class Start(NamedTuple):
     cursor: Cursor | None
 
 
-def tables_of(source: PostgresSource, connection: Connection, types: Types) -> dict[int, StoredTable]:
+def tables_of(source: PostgresSource, connection: Connection[Any], types: Types) -> dict[int, StoredTable]:
     """The tables that a new job reads.
 
     :raises BergError: where they cannot be, as they are declared.
@@ -56,7 +56,7 @@ def tables_of(source: PostgresSource, connection: Connection, types: Types) -> d
     return {t.id: t for t in found}
 
 
-def begin(source: PostgresSource, connection: Connection, types: Types, note: Callable[[str], None]) -> Start:
+def begin(source: PostgresSource, connection: Connection[Any], types: Types, note: Callable[[str], None]) -> Start:
     """Where a new job starts. It makes the slot, which outlives it: ``note`` is told so.
 
     :raises BergError: where it cannot.
@@ -85,7 +85,7 @@ def begin(source: PostgresSource, connection: Connection, types: Types, note: Ca
 
 
 def go_on(
-    source: PostgresSource, connection: Connection, types: Types, offset: Any, note: Callable[[str], None]
+    source: PostgresSource, connection: Connection[Any], types: Types, offset: Any, note: Callable[[str], None]
 ) -> Start:
     """Where a job goes on.
 

@@ -10,7 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_suppo
 from bergsql.engine.connectors.postgres.client import rows
 
 if TYPE_CHECKING:
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
     from bergsql.engine.connectors.base import TableColumn
     from bergsql.engine.connectors.postgres.options import Settings
@@ -86,12 +86,13 @@ class Types:
     def known(self, ids: Sequence[int]) -> dict[int, StoredType]:
         return {i: self._known[i] for i in ids if i in self._known}
 
-    def find(self, connection: Connection, ids: Sequence[int]) -> dict[int, StoredType]:
+    def find(self, connection: Connection[Any], ids: Sequence[int]) -> dict[int, StoredType]:
         """The types with these ids; of one that is there no more, nothing."""
         missing = [i for i in ids if i not in self._known]
         if missing:
             bases: dict[int, int] = {}
-            for id_, name, sql, kind, base, element in rows(connection, f"{_TYPE} WHERE t.oid = ANY(%s)", [missing]):
+            found = rows(connection, f"{_TYPE} WHERE t.oid::bigint = ANY(%s::bigint[])", [missing])
+            for id_, name, sql, kind, base, element in found:
                 self._known[id_] = StoredType(name, sql, element)
                 if kind == "d":
                     bases[id_] = base
@@ -99,7 +100,7 @@ class Types:
         return self.known(ids)
 
 
-def matching(connection: Connection, settings: Settings, types: Types) -> list[StoredTable]:
+def matching(connection: Connection[Any], settings: Settings, types: Types) -> list[StoredTable]:
     """The tables whose names match, of those that a log speaks of.
 
     :raises BergError: UNSUPPORTED for a partitioned one.
@@ -117,13 +118,13 @@ def matching(connection: Connection, settings: Settings, types: Types) -> list[S
     return found
 
 
-def named(connection: Connection, ids: Sequence[int], types: Types) -> list[StoredTable]:
+def named(connection: Connection[Any], ids: Sequence[int], types: Types) -> list[StoredTable]:
     """The tables with these ids that are there."""
     found = [r for r in rows(connection, _TABLES) if r[0] in set(ids)]
     return [_stored(connection, (r[0], r[1], r[2], r[4], r[6]), types) for r in found]
 
 
-def _stored(connection: Connection, told: tuple[Any, ...], types: Types) -> StoredTable:
+def _stored(connection: Connection[Any], told: tuple[Any, ...], types: Types) -> StoredTable:
     id_, schema, name, identity, pages = told
     columns = rows(connection, _COLUMNS, [id_])
     known = types.find(connection, [type_ for _, type_, _ in columns])

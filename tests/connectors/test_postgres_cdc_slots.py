@@ -1,0 +1,107 @@
+"""Connector postgres-cdc and its slot: what the server may forget."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from bergsql.catalog.errors import BergError, ErrorCode
+from tests.support.change_reader import ChangeReader
+from tests.support.postgres_cdc import dropped, own_name, source
+from tests.support.services.postgres import Postgres
+from tests.support.services.server import until
+
+COLUMNS = "id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED"
+AT_ONCE = "'scan.lsn-commit.checkpoints-num-delay'='0', 'heartbeat.interval.ms'='50'"
+
+
+class Followed:
+    """A table, and who reads it by a slot."""
+
+    def __init__(self, server: Postgres, with_: str = AT_ONCE) -> None:
+        self.server, self.table, self.slot = server, own_name("followed"), own_name("slot")
+        server.run(
+            f"CREATE TABLE {self.table} (id int PRIMARY KEY, v text)",
+            f"ALTER TABLE {self.table} REPLICA IDENTITY FULL",
+            f"INSERT INTO {self.table} VALUES (1, 'a'), (2, 'b')",
+        )
+        self.reader = ChangeReader(source(server, self.slot, self.table, COLUMNS, with_))
+
+    def rows(self) -> list[tuple[object, ...]]:
+        return self.server.run(f"SELECT id, v FROM {self.table}")
+
+    def confirmed(self) -> int:
+        """Up to where the server may forget."""
+        return self._number(f"confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE slot_name = '{self.slot}'")
+
+    def sent(self) -> int:
+        """Up to where the reader said that it heard."""
+        return self._number(
+            f"write_lsn - '0/0' FROM pg_stat_replication WHERE application_name = 'bergsql {self.slot}'"
+        )
+
+    def end(self) -> int:
+        return self._number("pg_current_wal_insert_lsn() - '0/0'")
+
+    def _number(self, what: str) -> int:
+        ((found,),) = self.server.run(f"SELECT {what}")
+        return int(found or 0)
+
+    def change(self) -> None:
+        self.server.run(f"UPDATE {self.table} SET v = v || 'c' WHERE id = 1")
+
+    def others(self) -> None:
+        """What is no change of the table."""
+        self.server.run("SELECT pg_logical_emit_message(false, 'x', repeat('y', 1000))")
+
+
+@pytest.fixture
+def followed(postgres: Postgres) -> Iterator[Followed]:
+    made = Followed(postgres)
+    yield made
+    dropped(postgres, made.slot)
+
+
+def test_the_slot_never_moves_past_what_is_kept(followed: Followed) -> None:
+    reader = followed.reader
+    with reader.opened():
+        reader.until_rows(followed.rows)
+        kept = reader.kept
+        followed.others()
+        end = followed.end()
+        until("an answer", lambda: followed.sent() >= end)  # what the server says of itself is no checkpoint
+        assert isinstance(kept, dict)
+        assert followed.confirmed() <= kept["log"][0]  # type: ignore[index, operator]
+    with reader.opened():
+        followed.server.run(f"DELETE FROM {followed.table} WHERE id = 2")
+        reader.until_rows(followed.rows)
+
+
+@pytest.mark.parametrize("with_", ["'scan.lsn-commit.checkpoints-num-delay'='1000'", AT_ONCE])
+def test_a_server_that_is_stopped_in_order_does_not_wait_for_a_reader(with_: str) -> None:
+    server = Postgres()
+    try:
+        server.start()
+        followed = Followed(server, with_)
+        reader = followed.reader
+        with reader.opened():
+            reader.until_rows(followed.rows)
+            followed.change()
+            reader.until_rows(followed.rows)
+            pid_file = server.folder / "data" / "postmaster.pid"
+            assert pid_file.exists()
+            os.kill(server.pid, signal.SIGINT)
+            until("an end", lambda: not pid_file.exists(), 30)
+            with pytest.raises(BergError) as told:
+                reader.until(lambda: False)
+            assert told.value.code is ErrorCode.CONNECTION
+        server.stop()
+        server.start()
+        followed.change()
+        with reader.opened():
+            reader.until_rows(followed.rows)
+    finally:
+        server.close()
