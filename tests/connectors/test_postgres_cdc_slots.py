@@ -1,4 +1,4 @@
-"""Connector postgres-cdc and its slot: what the server may forget."""
+"""Connector postgres-cdc and its slot: what the server may forget, and going on from a place that it forgot."""
 
 from __future__ import annotations
 
@@ -63,6 +63,52 @@ def followed(postgres: Postgres) -> Iterator[Followed]:
     made = Followed(postgres)
     yield made
     dropped(postgres, made.slot)
+
+
+def refused(reader: ChangeReader) -> BergError:
+    with pytest.raises(BergError) as told, reader.opened():
+        reader.until(lambda: False)
+    assert told.value.code is ErrorCode.INVALID
+    assert "start a new job" in str(told.value.hint)
+    return told.value
+
+
+def test_a_place_that_the_slot_is_past_is_refused(followed: Followed) -> None:
+    reader = followed.reader
+    with reader.opened():
+        reader.until_rows(followed.rows)
+        older = reader.kept
+        followed.change()
+        reader.until_rows(followed.rows)
+        changed = followed.end()
+        followed.others()
+        reader.until(lambda: followed.confirmed() >= changed)
+    newer, reader.kept = reader.kept, older
+    assert "is past the place where the job goes on" in refused(reader).message
+    reader.kept = newer
+    with reader.opened():
+        reader.until_rows(followed.rows)
+
+
+def test_a_slot_that_was_made_again_is_refused(followed: Followed) -> None:
+    reader = followed.reader
+    with reader.opened():
+        reader.until_rows(followed.rows)
+    dropped(followed.server, followed.slot)
+    followed.server.run(
+        f"DELETE FROM {followed.table} WHERE id = 2",
+        f"SELECT pg_create_logical_replication_slot('{followed.slot}', 'pgoutput')",
+    )
+    assert "is past the place where the job goes on" in refused(reader).message
+
+
+def test_a_server_whose_log_ends_before_the_place_is_refused(followed: Followed) -> None:
+    reader = followed.reader
+    with reader.opened():
+        reader.until_rows(followed.rows)
+    assert isinstance(reader.kept, dict)
+    reader.kept["log"] = [followed.end() + (1 << 30), None, 0]
+    assert "ends before the place where the job goes on" in refused(reader).message
 
 
 def test_the_slot_never_moves_past_what_is_kept(followed: Followed) -> None:

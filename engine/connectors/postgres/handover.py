@@ -63,9 +63,9 @@ class Progress:
         found.append(Stretch(last, position))
 
     @property
-    def lowest(self) -> int:
-        """Where the log is read from: all before is in every stretch."""
-        return min(s.position for found in self._of.values() for s in found)
+    def lowest(self) -> int | None:
+        """Where the log is read from: all before is in every stretch. None where nothing was read."""
+        return min((s.position for found in self._of.values() for s in found), default=None)
 
     @property
     def highest(self) -> int:

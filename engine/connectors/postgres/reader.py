@@ -117,7 +117,9 @@ class PostgresReader(Reader):
         self._close_view()
         if self._source.bounded:
             return
-        self._cursor = Cursor(progress.lowest)
+        lowest = progress.lowest
+        assert lowest is not None
+        self._cursor = Cursor(lowest)
         self._open_log(self._cursor)
         self._beat = time.monotonic()
 

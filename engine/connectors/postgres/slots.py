@@ -90,6 +90,26 @@ def ready_slot(connection: Connection[Any], settings: Settings, *, make: bool) -
     return found.confirmed
 
 
+def check_place(connection: Connection[Any], settings: Settings, place: int, confirmed: int) -> None:
+    """Refuse to go on from ``place`` where the log between it and where the slot is (``confirmed``) cannot be read.
+
+    The server would go on from where the slot is, and say nothing. No slot is past a checkpoint that is still the last
+    one: up to there it moves, and no further. So one that is past it followed later checkpoints, or was made again.
+
+    :raises BergError: INVALID.
+    """
+    if confirmed > place:
+        raise lost_changes(
+            f"The replication slot '{settings.slot}' of {settings.place} is past the place where the job goes on: it "
+            "followed a later checkpoint, or was made again."
+        )
+    if log_end(connection) < place:
+        raise lost_changes(
+            f"The log of {settings.place} ends before the place where the job goes on: the server is another one, or "
+            "was set back."
+        )
+
+
 def ready_publication(
     connection: Connection[Any], settings: Settings, tables: Sequence[StoredTable], *, resumed: bool = False
 ) -> None:
@@ -168,7 +188,8 @@ def log_end(connection: Connection[Any]) -> int:
 
     Not where the next record goes: what is not on disk is gone when the server is killed, and its place taken again.
     """
-    ((text,),) = rows(connection, "SELECT pg_current_wal_flush_lsn()::text")
+    at = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END"
+    ((text,),) = rows(connection, f"SELECT ({at})::text")
     return lsn_of(text)
 
 

@@ -11,7 +11,7 @@ from bergsql.engine.connectors.postgres.changes import Cursor
 from bergsql.engine.connectors.postgres.client import telling
 from bergsql.engine.connectors.postgres.handover import Progress
 from bergsql.engine.connectors.postgres.options import COMMITTED, INITIAL, LATEST, SNAPSHOT
-from bergsql.engine.connectors.postgres.slots import log_end, ready_publication, ready_slot, slot
+from bergsql.engine.connectors.postgres.slots import check_place, log_end, ready_publication, ready_slot, slot
 from bergsql.engine.connectors.postgres.tables import (
     StoredTable,
     Types,
@@ -111,7 +111,11 @@ def go_on(
     cursor = Cursor(*offset["log"]) if offset.get("log") is not None else None
     if not source.bounded:
         ready_publication(connection, settings, list(found.values()), resumed=True)
-        _patiently(lambda: ready_slot(connection, settings, make=False))
+        confirmed = _patiently(lambda: ready_slot(connection, settings, make=False))
+        place = cursor.position if cursor is not None else progress.lowest if progress is not None else None
+        if place is not None:
+            with telling(settings):
+                check_place(connection, settings, place, confirmed)
     return Start({i: found[i] for i in ids}, progress, cursor)
 
 
