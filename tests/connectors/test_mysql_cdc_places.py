@@ -164,9 +164,15 @@ def test_what_a_server_must_have(mariadb: MariaDB, database: str) -> None:
     with pytest.raises(BergError, match="k") as caught:
         source(options(mariadb, database, "t"), {"k": DataType(Kind.TINYINT)})
     assert caught.value.code is ErrorCode.TYPE
-    found = Server("10.11-MariaDB", {"log_bin": "ON", "binlog_format": "MIXED"})
-    with pytest.raises(BergError, match="binlog_format = MIXED"):
-        found.check_binlog(source(options(mariadb, database, "t"), COLUMNS).options)
+    enough = {"log_bin": "ON", **{f"binlog_row_{part}": "FULL" for part in ("image", "metadata")}}
+    for variables, told in (
+        ({"binlog_format": "MIXED"}, "binlog_format = MIXED"),
+        ({"binlog_format": "ROW", "binlog_row_value_options": "PARTIAL_JSON"}, "what changed within JSON"),
+    ):
+        with pytest.raises(BergError, match=told):
+            Server("8.4.3", {**enough, **variables}).check_binlog(
+                source(options(mariadb, database, "t"), COLUMNS).options
+            )
 
 
 def test_a_snapshot_at_once(mariadb: MariaDB, database: str, tmp_path: Path) -> None:

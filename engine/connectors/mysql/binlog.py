@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.connectors.mysql.charsets import Charsets
 from bergsql.engine.connectors.mysql.dump import opened
 from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Moved, Row, SchemaChange
 from bergsql.engine.connectors.mysql.position import Position
-from bergsql.engine.connectors.mysql.row_images import check_image, filled, with_transaction
+from bergsql.engine.connectors.mysql.row_images import Image, check_image, image_of, with_transaction
 from bergsql.engine.connectors.mysql.statements import Means, meaning
 from bergsql.engine.connectors.mysql.transactions import Transactions
 
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS: Final = 50_000
 """Rows that wait to be taken: then the thread waits."""
-_CODECS: Final[Mapping[str, str]] = {
-    "utf16": "utf-16-be",
-    "ucs2": "utf-16-be",
-    "utf16le": "utf-16-le",
-    "utf32": "utf-32-be",
-}
-"""What Python calls the encodings that the library does not know, or takes for those of this machine's order."""
 _ALONE: Final = 1
 """MariaDB's flag of a statement that is no transaction, which has no end of its own (FL_STANDALONE)."""
 _PREPARED: Final = 64
@@ -65,7 +59,9 @@ class Binlog:
         self._by_gtid = by_gtid
         self._translate = translate
         self._transactions = Transactions(position)
-        self._known: dict[int, tuple[bool, tuple[str, ...], tuple[str, ...]]] = {}
+        self._images: dict[int, Image | None] = {}
+        """By the number of a table: how its rows are told, None where it is not read."""
+        self._charsets: Charsets | None = None
         self._events: deque[Event] = deque()
         self._waiting = 0
         self._error: BergError | None = None
@@ -198,22 +194,14 @@ class Binlog:
             self._transactions.begin(in_two_phases=bool(event.flags & _PREPARED))
 
     def _take_table(self, event: Any) -> None:
-        columns = tuple(c.name for c in event.columns)
         wanted = self._wants(event.schema, event.table)
-        if wanted and any(not name or name.startswith("UNKNOWN_COL") for name in columns):
-            raise BergError(
-                ErrorCode.CONFIG,
-                f"The binlog does not name the columns of {event.schema}.{event.table}.",
-                hint="SET GLOBAL binlog_row_metadata = FULL; and let sessions connect anew.",
-            )
-        for column in event.columns:
-            column.character_set_name = _CODECS.get(column.character_set_name, column.character_set_name)
-        sets = tuple(c.name for c in event.columns if c.set_values)
-        self._known[event.table_id] = (wanted, columns, sets)
+        if wanted and self._charsets is None:
+            self._charsets = Charsets(event._ctl_connection)
+        self._images[event.table_id] = image_of(event, self._charsets) if wanted and self._charsets else None
 
     def _take_rows(self, event: Any, name: str) -> None:
-        wanted, columns, sets = self._known.get(event.table_id, (False, (), ()))
-        if not wanted:
+        image = self._images.get(event.table_id)
+        if image is None:
             return
         if self._transactions.in_two_phases:
             raise not_supported(
@@ -223,11 +211,11 @@ class Binlog:
         before: list[Row] = []
         after: list[Row] = []
         for row in event.rows:
-            if name in ("UpdateRowsEvent", "PartialUpdateRowsEvent"):
-                before.append(filled(row, "before_values", sets))
-                after.append(filled(row, "after_values", sets))
+            if name == "UpdateRowsEvent":
+                before.append(image.filled(row, "before_values"))
+                after.append(image.filled(row, "after_values"))
             else:
-                (after if name == "WriteRowsEvent" else before).append(filled(row, "values", sets))
+                (after if name == "WriteRowsEvent" else before).append(image.filled(row, "values"))
         count = max(len(before), len(after))
         new = self._transactions.add(count)
         if not new:
@@ -240,7 +228,7 @@ class Binlog:
                 kind,
                 before[-new:] if before else before,
                 after[-new:] if after else after,
-                columns,
+                image.columns,
                 event.timestamp * 1000,
                 self._transactions.here,
             )

@@ -101,7 +101,10 @@ class Server:
 
     @staticmethod
     def of(session: Session) -> Server:
-        names = ("binlog_format", "binlog_row_image", "binlog_row_metadata", "log_bin", "server_id", "server_uuid")
+        names = (
+            *("binlog_format", "binlog_row_image", "binlog_row_metadata", "binlog_row_value_options"),
+            *("log_bin", "server_id", "server_uuid"),
+        )
         marks = ", ".join(f"'{name}'" for name in names)
         found = session.rows(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({marks})")
         ((version,),) = session.rows("SELECT VERSION()")
@@ -134,6 +137,10 @@ class Server:
             hint = f"SET GLOBAL {name} = '{value}'; sessions that are open keep what they had."
             if name == "log_bin":
                 hint = "Start the server with --log-bin, --server-id and --binlog-format=ROW."
+            raise BergError(ErrorCode.CONFIG, message, hint=hint)
+        if self.variables.get("binlog_row_value_options"):
+            message = f"MySQL at {options.address} writes only what changed within JSON, and mysql-cdc needs all of it."
+            hint = "SET GLOBAL binlog_row_value_options = ''; sessions that are open keep what they had."
             raise BergError(ErrorCode.CONFIG, message, hint=hint)
 
     def status(self, session: Session) -> tuple[str, int, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -16,8 +15,6 @@ class ColumnShape(NamedTuple):
         The type as it was declared: ``bigint(20) unsigned``.
     length
         Characters of texts, bytes of BINARY, bits of BIT.
-    members
-        Of ENUM and SET, in order.
     """
 
     name: str
@@ -28,7 +25,6 @@ class ColumnShape(NamedTuple):
     scale: int | None = None
     fraction: int = 0
     charset: str | None = None
-    members: tuple[str, ...] = ()
     nullable: bool = True
 
     @property
@@ -78,13 +74,5 @@ def _column(
     nullable: str,
 ) -> ColumnShape:
     kind, full = kind.casefold(), str(full)
-    members = tuple(_members(full)) if kind in ("enum", "set") else ()
     length = precision if kind == "bit" else length
-    return ColumnShape(
-        name, kind, full, length, precision, scale, fraction or 0, charset, members, nullable.upper() == "YES"
-    )
-
-
-def _members(full: str) -> list[str]:
-    """The members of ``enum('a','b''c')``."""
-    return [m.replace("''", "'") for m in re.findall(r"'((?:[^']|'')*)'", full)]
+    return ColumnShape(name, kind, full, length, precision, scale, fraction or 0, charset, nullable.upper() == "YES")

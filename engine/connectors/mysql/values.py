@@ -224,9 +224,6 @@ _EPOCH: Final = datetime(1970, 1, 1)
 
 def _text_conversion(column: ColumnShape) -> Callable[[Any], Any] | None:
     match column.kind:
-        case "set":
-            order = {member: n for n, member in enumerate(column.members)}
-            return lambda v: ",".join(sorted(v, key=order.__getitem__))
         case "uuid":
             return lambda v: _uuid(_octets(v).ljust(16, b"\0"))
         case "inet4" | "inet6":
