@@ -93,7 +93,9 @@ class _Rows:
                     yield from rows.cast(schema).to_batches()
                     context.end_round()
                 if reader.skipped:
-                    context.note(f"{self.source.name}: rows that could not be read and were left out: {reader.skipped}.")
+                    context.note(
+                        f"{self.source.name}: rows that could not be read and were left out: {reader.skipped}."
+                    )
             finally:
                 reader.close()
 

@@ -215,6 +215,7 @@ def test_an_upsert_without_a_key_is_refused(session: Session, kafka: Kafka, topi
     [
         ({"topic": "nowhere"}, "there is no topic 'nowhere'"),
         ({"scan.startup.mode": "group-offsets"}, "There is no 'properties.group.id' for topic"),
+        ({"properties.auto.offset.reset": "erliest"}, "'erliest' is not a value of 'properties.auto.offset.reset'"),
         ({"properties.no.such": "1"}, "Kafka's client has no property 'no.such'"),
         (
             {"properties.bootstrap.servers": "127.0.0.1:1", "properties.socket.timeout.ms": "1000"},

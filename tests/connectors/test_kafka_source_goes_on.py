@@ -171,6 +171,9 @@ def test_a_topic_made_anew_is_read_if_wanted(kafka: Kafka, topic: str) -> None:
     with read.opened():
         read.until_rows(lambda: [*values("x", range(40)), *values("y", range(5))])
     assert read.kept == {topic: {"0": 5, "1": 0}}
+    (note,) = read.notes
+    assert note.startswith(f"Offset 40 of topic '{topic}', partition 0, is not there any more")
+    assert "Reading goes on at offset 0" in note
     kafka.send(topic, lines("z", range(50)), partition=0)
     with read.opened():
         read.until_rows(lambda: [*values("x", range(40)), *values("y", range(5)), *values("z", range(50))])
@@ -185,6 +188,20 @@ def test_messages_that_were_cut_off_are_told(kafka: Kafka, topic: str) -> None:
         read.opened(),
     ):
         read.until(lambda: False)
+
+
+def test_messages_that_were_cut_off_are_passed_over_if_wanted(kafka: Kafka, topic: str) -> None:
+    _cut(kafka, topic, 30)
+    kafka.send(topic, lines("y", range(5)), partition=1)
+    read = reading(kafka, topic, **{"properties.auto.offset.reset": "latest"})
+    read.kept = {topic: {"0": 10, "1": 2}}
+    with read.opened():
+        read.until(lambda: read.notes)
+        kafka.send(topic, lines("z", range(5)), partition=0)
+        read.until_rows(lambda: [*values("y", range(2, 5)), *values("z", range(5))])
+    (note,) = read.notes
+    assert "Offset 10 of" in note
+    assert "'latest'" in note
 
 
 def test_marks_of_transactions_are_passed(kafka: Kafka, topic: str) -> None:

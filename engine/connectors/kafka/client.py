@@ -66,7 +66,7 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
         if not key.startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)
-        if name in _IGNORED:
+        if name in _IGNORED or name == "auto.offset.reset":  # the reader itself goes on where it asks
             continue
         if name in _OURS or name.endswith("_cb"):
             raise BergError(ErrorCode.OPTION, f"The option '{key}' is for programs: it cannot be given here.")
@@ -81,8 +81,6 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
             made |= _login(value)
         elif name == "ssl.endpoint.identification.algorithm" and not value:
             made[name] = "none"
-        elif name == "auto.offset.reset" and value.casefold() == "none":
-            made[name] = "error"
         else:
             made[_NAMES.get(name, name)] = value
     return made

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.kafka.client import TIMEOUT
@@ -18,6 +19,40 @@ Place = tuple[str, int]
 """A partition: its topic and number."""
 Places = dict[Place, int]
 """Offsets by partition."""
+
+
+class Reset(StrEnum):
+    """Where reading goes on whose offset is not there: ``properties.auto.offset.reset``."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    NONE = "none"
+
+
+_RESETS: Final = {
+    **dict.fromkeys(("earliest", "smallest", "beginning"), Reset.EARLIEST),
+    **dict.fromkeys(("latest", "largest", "end"), Reset.LATEST),
+    **dict.fromkeys(("none", "error"), Reset.NONE),
+}
+"""As Java's clients call them, and librdkafka."""
+
+
+def reset_of(options: Mapping[str, str]) -> Reset:
+    """
+    :raises BergError: OPTION.
+    """
+    key = "properties.auto.offset.reset"
+    given = options.get(key, Reset.NONE)
+    found = _RESETS.get(given.casefold())
+    if found is None:
+        message = f"'{given}' is not a value of '{key}': it takes {', '.join(Reset)}."
+        raise BergError(ErrorCode.OPTION, message)
+    return found
+
+
+def reset_offset(consumer: Consumer, source: KafkaSource, place: Place) -> int:
+    """Where ``properties.auto.offset.reset`` leads, which is not ``none``."""
+    return first_offset(consumer, place) if source.reset is Reset.EARLIEST else last_offset(consumer, place)
 
 
 def first_offset(consumer: Consumer, place: Place) -> int:
@@ -104,20 +139,15 @@ def _of_group(consumer: Consumer, source: KafkaSource, places: Sequence[Place]) 
     """Those that the group has committed; where it has none, as ``properties.auto.offset.reset`` says."""
     group = source.options.get("properties.group.id")
     found = _committed(consumer, places) if group is not None else {}
-    reset = source.options.get("properties.auto.offset.reset", "none").casefold()
     for place in places:
         if place in found:
             continue
-        match reset:
-            case "earliest":
-                found[place] = first_offset(consumer, place)
-            case "latest":
-                found[place] = last_offset(consumer, place)
-            case _:
-                who = f"Group '{group}' has no offset" if group is not None else "There is no 'properties.group.id'"
-                raise BergError(
-                    ErrorCode.INVALID,
-                    f"{who} for topic '{place[0]}', partition {place[1]}, where 'scan.startup.mode' begins.",
-                    hint="'scan.startup.mode'='earliest-offset' reads from the start.",
-                )
+        if source.reset is Reset.NONE:
+            who = f"Group '{group}' has no offset" if group is not None else "There is no 'properties.group.id'"
+            raise BergError(
+                ErrorCode.INVALID,
+                f"{who} for topic '{place[0]}', partition {place[1]}, where 'scan.startup.mode' begins.",
+                hint="'scan.startup.mode'='earliest-offset' reads from the start.",
+            )
+        found[place] = reset_offset(consumer, source, place)
     return found

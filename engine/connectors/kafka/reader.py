@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.options import parse_duration
 from bergsql.engine.connectors.kafka.client import TIMEOUT, Troubles, told, translated
-from bergsql.engine.connectors.kafka.offsets import Place, Places, starts, stops
+from bergsql.engine.connectors.kafka.offsets import Place, Places, Reset, reset_offset, starts, stops
 from bergsql.engine.streaming.changelog import OP, Batch
 from bergsql.engine.streaming.sources.base import Reader
 
@@ -50,6 +50,8 @@ class KafkaReader(Reader):
         self._ends: Places = {}
         """Where partitions had no more messages, the last time."""
         self._heard_ends: set[Place] = set()
+        self._lost: list[Place] = []
+        """Partitions whose offset is gone, and that are read on elsewhere."""
         self._group = source.options.get("properties.group.id")
         self._told_group = False
         self._next_look = 0.0
@@ -69,9 +71,9 @@ class KafkaReader(Reader):
         given = {
             "group.id": "bergsql",
             "isolation.level": "read_committed",
-            "auto.offset.reset": "error",
             "fetch.wait.max.ms": 100,
             **self._source.configuration,
+            "auto.offset.reset": "error",  # what is lost, and where reading goes on, is told
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "enable.partition.eof": True,
@@ -132,6 +134,7 @@ class KafkaReader(Reader):
         layout = self._source.layout
         messages = self._messages(layout)
         self._pass_gaps()
+        self._jump()
         if messages is None:
             return None
         rows = layout.rows(self._context, messages)
@@ -224,6 +227,9 @@ class KafkaReader(Reader):
                 self._heard_ends.add(place)
             case KafkaError._AUTO_OFFSET_RESET | KafkaError.OFFSET_OUT_OF_RANGE:
                 place, _ = _place_of(message)
+                if self._source.reset is not Reset.NONE:
+                    self._lost.append(place)
+                    return
                 raise BergError(
                     ErrorCode.INVALID,
                     f"{self._doing} failed: offset {self._places.get(place)} of topic '{place[0]}', partition "
@@ -244,6 +250,25 @@ class KafkaReader(Reader):
         for place in self._heard_ends:
             self._places[place] = max(self._ends[place], self._places.get(place, 0))
         self._heard_ends.clear()
+
+    def _jump(self) -> None:
+        """Go on at the first or last message of partitions whose offset is gone."""
+        if not self._lost:
+            return
+        for place in self._lost:
+            with told(self._source.servers, self._doing):
+                at = reset_offset(self._consumer, self._source, place)
+            self._context.note(
+                f"Offset {self._places.get(place)} of topic '{place[0]}', partition {place[1]}, is not there any more: "
+                f"the topic was cut or made anew. Reading goes on at offset {at}, as 'properties.auto.offset.reset' = "
+                f"'{self._source.reset}' asks."
+            )
+            self._places[place] = at
+            self._ends.pop(place, None)
+            if self._stops is not None and at >= self._stops.get(place, 0):
+                self._ended.add(place)
+        self._lost.clear()
+        self._assign()
 
     def _discover(self) -> None:
         """Partitions and topics that have come: they are read from their first message."""

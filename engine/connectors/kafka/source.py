@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.base import LocalSource
 from bergsql.engine.connectors.kafka.client import PREFIX, check_installed, configuration
+from bergsql.engine.connectors.kafka.offsets import reset_of
 from bergsql.engine.connectors.kafka.options import key_columns, prefix_of
 from bergsql.engine.connectors.kafka.rows import Layout
 from bergsql.engine.connectors.messages import message_format
@@ -37,6 +38,7 @@ class KafkaSource(LocalSource):
         self.mode = ChangelogMode.UPSERT if upserts else self.layout.value.mode
         self.key = table.key if self.mode is not ChangelogMode.INSERT_ONLY else ()
         self.configuration = configuration(given)
+        self.reset = reset_of(given)
         self.from_start = upserts
         """Whether a new job begins with the first message always."""
 
