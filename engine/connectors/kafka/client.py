@@ -23,9 +23,6 @@ _NAMES: Final[Mapping[str, str]] = {
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "request.timeout.ms": "socket.timeout.ms",
-    "connections.max.idle.ms": "connections.max.idle.ms",
-    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
-    "max.in.flight.requests.per.connection": "max.in.flight.requests.per.connection",
 }
 """What librdkafka calls otherwise than Java."""
 _IGNORED: Final = frozenset(
@@ -99,18 +96,18 @@ def _login(text: str) -> dict[str, str]:
 
 
 @contextmanager
-def told(servers: str, doing: str) -> Iterator[None]:
-    """Errors of the client as ours: ``doing`` says what failed, "Reading topic t"."""
+def told(as_ours: Callable[[KafkaError], BergError]) -> Iterator[None]:
+    """Errors of the client as ours."""
     from confluent_kafka import KafkaException
 
     try:
         yield
     except KafkaException as error:
-        raise translated(error.args[0], servers, doing) from error
+        raise as_ours(error.args[0]) from error
 
 
 def translated(error: KafkaError, servers: str, doing: str) -> BergError:
-    """An error of librdkafka, as it is told."""
+    """An error of librdkafka, as it is told: ``doing`` says what failed, "Reading topic t"."""
     from confluent_kafka import KafkaError
 
     text = error.str()

@@ -57,7 +57,7 @@ class Topic(NamedTuple):
         """
         from confluent_kafka.admin import AdminClient
 
-        with told(self.servers, self.doing):
+        with told(self.error):
             topics = AdminClient(dict(self.configuration)).list_topics(timeout=TIMEOUT).topics
             found = topics.get(self.name)
         if found is None:
@@ -67,7 +67,7 @@ class Topic(NamedTuple):
                 hint="Make it with as many partitions as it needs; a table of Kafka makes none.",
             )
         if found.error is not None:
-            raise translated(found.error, self.servers, self.doing)
+            raise self.error(found.error)
         return len(found.partitions)
 
     def error(self, error: KafkaError) -> BergError:
@@ -135,7 +135,7 @@ class TopicProducer:
             "delivery.report.only.error": True,
             "error_cb": self._disturbed,
         }
-        with told(topic.servers, topic.doing):
+        with told(topic.error):
             self.client: Producer = Producer(configuration)
 
     def _delivered(self, error: KafkaError | None, _: object) -> None:

@@ -59,11 +59,14 @@ class KafkaReader(Reader):
         self._interval = parse_duration(interval) / 1000
         self._consumer = self._opened()
         try:
-            with told(source.servers, self._doing):
+            with told(self._error):
                 self._begin(_places(offset))
         except BaseException:
             self._consumer.close()
             raise
+
+    def _error(self, error: KafkaError) -> BergError:
+        return translated(error, self._source.servers, self._doing)
 
     def _opened(self) -> Consumer:
         from confluent_kafka import Consumer
@@ -80,7 +83,7 @@ class KafkaReader(Reader):
             "error_cb": self._troubles,
             "on_commit": self._committed,
         }
-        with told(self._source.servers, self._doing):
+        with told(self._error):
             return Consumer(given)
 
     def _begin(self, kept: Places | None) -> None:
@@ -157,7 +160,7 @@ class KafkaReader(Reader):
         count = size = 0
         while count < most and size < self._context.max_bytes:
             asked = min(_PART, most - count)
-            with told(self._source.servers, self._doing):
+            with told(self._error):
                 came = self._consumer.consume(asked, 0 if parts else _PATIENCE)
             kept = self._sound(came)
             if kept:
@@ -172,7 +175,7 @@ class KafkaReader(Reader):
         from confluent_kafka import Message
 
         if self._troubles.fatal is not None:
-            raise translated(self._troubles.fatal, self._source.servers, self._doing)
+            raise self._error(self._troubles.fatal)
         # Loops of C: what is done for each message is what a topic costs.
         if any(map(Message.error, came)):
             for message in came:
@@ -240,7 +243,7 @@ class KafkaReader(Reader):
             case KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN | KafkaError._TIMED_OUT:
                 self._troubles(error)
             case _:
-                raise translated(error, self._source.servers, self._doing)
+                raise self._error(error)
 
     def _pass_gaps(self) -> None:
         """Go on behind what ends a partition and gives no messages, as the marks of transactions.
@@ -256,7 +259,7 @@ class KafkaReader(Reader):
         if not self._lost:
             return
         for place in self._lost:
-            with told(self._source.servers, self._doing):
+            with told(self._error):
                 at = reset_offset(self._consumer, self._source, place)
             self._context.note(
                 f"Offset {self._places.get(place)} of topic '{place[0]}', partition {place[1]}, is not there any more: "
@@ -273,7 +276,7 @@ class KafkaReader(Reader):
     def _discover(self) -> None:
         """Partitions and topics that have come: they are read from their first message."""
         try:
-            with told(self._source.servers, self._doing):
+            with told(self._error):
                 fresh = [p for p in self._partitions(_QUICK) if p not in self._places]
                 lows = {p: _low(self._consumer, p) for p in fresh}
         except BergError as error:

@@ -52,7 +52,7 @@ class Transactions:
         self._unsure = True
         self._last: Done | None = None
         self._producer = self._begin()
-        with told(topic.servers, topic.doing):
+        with told(topic.error):
             done = self._done()
         if done is not None and done.checkpoint > restored:
             raise self._gone_on(done, restored)
@@ -60,7 +60,7 @@ class Transactions:
     def _begin(self) -> TopicProducer:
         """A producer that alone may write as this sink from now on; what was open before is aborted."""
         producer = TopicProducer(self._topic, {"transactional.id": self.name})
-        with _told(self._topic):
+        with told(self._topic.error):
             producer.patiently(producer.client.init_transactions)
         return producer
 
@@ -211,19 +211,3 @@ class Transactions:
 
 _PRODUCER_FENCED: Final = 90
 """The brokers' own word for it, of which the client has no name."""
-
-
-class _told:
-    """Errors of a producer as ours."""
-
-    def __init__(self, topic: Topic) -> None:
-        self._topic = topic
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from confluent_kafka import KafkaException
-
-        if isinstance(error, KafkaException):
-            raise self._topic.error(error.args[0]) from error

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
-from bergsql.engine.connectors.kafka.client import TIMEOUT
+from bergsql.engine.connectors.kafka.client import TIMEOUT, told
 from bergsql.engine.connectors.kafka.producer import TopicProducer
 from bergsql.engine.connectors.kafka.transactions import Transactions
 from bergsql.engine.duck import stream_batches
@@ -94,7 +93,7 @@ class PlainWriter(Writer):
         rows = batch.sql
         if self._sink.folds and batch.is_table:
             rows = _last_changes(rows, self._sink.key)
-        with _told(self._sink):
+        with told(self._sink.topic.error):
             sent = self._producer.send(_encoded(self._sink, self._context, rows))
             self._producer.client.poll(0)
             self._producer.check()
@@ -102,7 +101,7 @@ class PlainWriter(Writer):
 
     def prepare(self, checkpoint: int) -> Json:  # noqa: ARG002 - nothing is left to be done
         if self._waits:
-            with _told(self._sink):
+            with told(self._sink.topic.error):
                 self._producer.flush()
         return None
 
@@ -125,13 +124,3 @@ def _last_changes(table: str, key: tuple[int, ...]) -> str:
     """The last change of each key, in their order."""
     keys = ", ".join(map(column, key))
     return f"(FROM {table} WHERE rowid IN (SELECT max(rowid) FROM {table} GROUP BY {keys}) ORDER BY rowid)"
-
-
-@contextmanager
-def _told(sink: KafkaSink) -> Iterator[None]:
-    from confluent_kafka import KafkaException
-
-    try:
-        yield
-    except KafkaException as error:
-        raise sink.topic.error(error.args[0]) from error
