@@ -84,6 +84,8 @@ def test_values_that_the_declared_type_does_not_have(
         ("int[]", "ARRAY<STRING>", ""),
         ("int", "ARRAY<INT>", "Declare it INT or STRING."),
         ("int[]", "INT", "Declare it ARRAY<INT> or STRING."),
+        ("box[]", "ARRAY<STRING>", "Declare it STRING."),
+        ("int2vector", "ARRAY<SMALLINT>", "Declare it STRING."),
         ("uuid", "BYTES", "Declare it UUID or STRING."),
     ],
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class StoredType(NamedTuple):
-    """A type of the database: of a domain what it is over. ``element`` is set for arrays.
+    """A type of the database: of a domain what it is over. ``element`` is set for arrays with commas between.
 
     ``name`` is pg_type's (int4, numeric, _text), for types of an extension or of the person too; ``sql`` is how a
     statement names it.
@@ -56,10 +56,10 @@ WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_s
 ORDER BY n.nspname, c.relname
 """
 _TYPE: Final = """
-SELECT t.oid::bigint, t.typname, quote_ident(n.nspname) || '.' || quote_ident(t.typname), t.typtype::text,
-       t.typbasetype::bigint, CASE WHEN t.typcategory = 'A' THEN coalesce(b.typname, e.typname) END
-FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_type e ON e.oid = t.typelem
-LEFT JOIN pg_type b ON b.oid = nullif(e.typbasetype, 0)
+SELECT t.oid::bigint, t.typname, quote_ident(n.nspname) || '.' || quote_ident(t.typname),
+       nullif(t.typbasetype, 0)::bigint, e.oid::bigint
+FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+LEFT JOIN pg_type e ON e.typarray = t.oid AND e.typdelim = ','
 """
 _COLUMNS: Final = """
 SELECT a.attname, a.atttypid::bigint, a.attgenerated <> '' FROM pg_attribute a
@@ -90,13 +90,10 @@ class Types:
         """The types with these ids; of one that is there no more, nothing."""
         missing = [i for i in ids if i not in self._known]
         if missing:
-            bases: dict[int, int] = {}
             found = rows(connection, f"{_TYPE} WHERE t.oid::bigint = ANY(%s::bigint[])", [missing])
-            for id_, name, sql, kind, base, element in found:
-                self._known[id_] = StoredType(name, sql, element)
-                if kind == "d":
-                    bases[id_] = base
-            self._known.update({id_: t for id_, base in bases.items() for t in self.find(connection, [base]).values()})
+            parts = self.find(connection, [part for *_, base, element in found if (part := base or element)])
+            for id_, name, sql, base, element in found:
+                self._known[id_] = parts[base] if base else StoredType(name, sql, element and parts[element].name)
         return self.known(ids)
 
 

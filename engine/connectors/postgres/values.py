@@ -70,7 +70,7 @@ def _scalar(x: str, stored: str, to: DataType, what: str, table: str) -> str:
 
 def _unfit(stored: str, to: DataType, what: str, table: str) -> BergError:
     fitting = _FITTING.get(stored)
-    if stored.startswith("_"):
+    if stored.startswith("_") and stored != "_box":  # its text has semicolons between the parts
         fitting = f"ARRAY<{_FITTING.get(stored[1:], 'STRING')}>"
     return BergError(
         ErrorCode.TYPE,
@@ -230,7 +230,7 @@ def _array(text: str, at: int, depth: int) -> tuple[Parts, int]:
             found.append(part)
         if text[at] == "}":
             return found, at + 1
-        at += 1  # a comma; type box has another mark, and is read as STRING
+        at += 1  # a comma
 
 
 def _part(text: str, at: int) -> tuple[str | None, int]:
