@@ -13,14 +13,24 @@ from bergsql.catalog.base import Namespace, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.extras import need
 from bergsql.catalog.hive_client import HiveClient, outcome_counts, told
-from bergsql.catalog.hive_locks import locked
-from bergsql.catalog.hive_tables import LOCATION, PREVIOUS, changed_table, is_iceberg, new_table
+from bergsql.catalog.hive_locks import locked, settle
+from bergsql.catalog.hive_tables import (
+    LOCATION,
+    PREVIOUS,
+    UUID,
+    changed_table,
+    is_iceberg,
+    location_of,
+    new_table,
+    read_table,
+)
 from bergsql.catalog.options import resolve_env
 from bergsql.catalog.pointer import Pointer, PointerCatalog
 from bergsql.catalog.secrets import mask_value
 from bergsql.catalog.warehouse import absolute_warehouse, check_names
 
 if TYPE_CHECKING:
+    from bergsql.catalog.hive_client import Connection
     from bergsql.catalog.metadata.table_metadata import TableMetadata
 
 LOCK_ENABLED = "engine.hive.lock-enabled"
@@ -31,13 +41,14 @@ class HiveCatalog(PointerCatalog):
     """Tables of a Hive metastore; options as in :data:`~bergsql.catalog.registry.HIVE_OPTIONS`."""
 
     type = "hive"
+    may_be_late = True
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         need("A Hive catalog", "hive", "thrift")
         super().__init__()
         self.name = name
         self.options = {k: mask_value(k, v) for k, v in options.items()}
-        self._client = HiveClient(resolve_env(options["uri"]))
+        self._client = HiveClient(resolve_env(options["uri"]), int(options.get("clients", "2")))
         given = options.get("warehouse")
         self._warehouse = absolute_warehouse(resolve_env(given)) if given is not None else None
         self._patience = int(options.get("iceberg.hive.lock-timeout-ms", "180000")) / 1000
@@ -46,7 +57,7 @@ class HiveCatalog(PointerCatalog):
     def warehouse(self) -> str:  # type: ignore[override]
         """Where databases go that are made: the option, else the place of the metastore's own database."""
         if self._warehouse is None:
-            self._warehouse = self._place(self._database(("default",))).rstrip("/")
+            self._warehouse = _place(self._database(("default",))).rstrip("/")
         return self._warehouse
 
     # --- namespaces --------------------------------------------------------------------------------------------------
@@ -74,25 +85,29 @@ class HiveCatalog(PointerCatalog):
             locationUri=given.pop("location", None) or f"{self.warehouse}/{name.lower()}.db",
             parameters=given,
         )
-        with self._client.open() as connection, told(f"Creating database {name}"):
+        what = f"Creating database {self.name}.{name}"
+        if self.namespace_exists(namespace):
+            raise self.namespace_already_exists(namespace)
+        with self._client.open() as connection, told(what):
             try:
-                connection.create_database(database)
+                with outcome_counts(self._client, what, lambda other: _read_database(other, name) is not None):
+                    connection.create_database(database)
             except ttypes.AlreadyExistsException:
                 raise self.namespace_already_exists(namespace) from None
 
     def drop_namespace(self, namespace: Namespace, cascade: bool = False) -> None:
         name = _one(namespace)
         self._database(namespace)
-        with self._client.open() as connection, told(f"Dropping database {name}"):
+        what = f"Dropping database {self.name}.{name}"
+        with self._client.open() as connection, told(what):
             held = connection.get_all_tables(name)
             if held and not cascade:
                 raise self.namespace_not_empty(namespace, tables=len(held))
-            connection.drop_database(name, False, cascade)
+            with outcome_counts(self._client, what, lambda other: _read_database(other, name) is None):
+                connection.drop_database(name, False, cascade)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
-        database = self._database(namespace)
-        comment = {"comment": database.description} if database.description else {}
-        return {"location": self._place(database), **comment, **(database.parameters or {})}
+        return _properties(self._database(namespace))
 
     def update_namespace_properties(
         self, namespace: Namespace, changed: Mapping[str, str], removed: Collection[str] = ()
@@ -104,29 +119,26 @@ class HiveCatalog(PointerCatalog):
         database.locationUri = given.pop("location", database.locationUri)
         database.description = None if "comment" in removed else given.pop("comment", database.description)
         database.parameters = given
-        with self._client.open() as connection, told(f"Changing database {'.'.join(namespace)}"):
+        what = f"Changing database {self.name}.{'.'.join(namespace)}"
+
+        def happened(other: Connection) -> bool:
+            found = _read_database(other, database.name)
+            return found is not None and _properties(found) == _properties(database)
+
+        with self._client.open() as connection, told(what), outcome_counts(self._client, what, happened):
             connection.alter_database(database.name, database)
 
     def _found(self, namespace: Namespace) -> Any:
-        from hive_metastore import ttypes
-
         if len(namespace) != 1:
             return None
         with self._client.open() as connection, told(f"Looking for database {namespace[0]}"):
-            try:
-                return connection.get_database(namespace[0])
-            except ttypes.NoSuchObjectException:
-                return None
+            return _read_database(connection, namespace[0])
 
     def _database(self, namespace: Namespace) -> Any:
         found = self._found(namespace)
         if found is None:
             raise self.namespace_not_found(namespace)
         return found
-
-    @staticmethod
-    def _place(database: Any) -> str:
-        return str(database.locationUri or "")
 
     # --- tables ------------------------------------------------------------------------------------------------------
 
@@ -139,32 +151,40 @@ class HiveCatalog(PointerCatalog):
 
     def default_table_location(self, ident: TableIdent) -> str:
         check_names((*ident.namespace, ident.name), "table")
-        return f"{self._place(self._database(ident.namespace)).rstrip('/')}/{ident.name}"
+        return f"{_place(self._database(ident.namespace)).rstrip('/')}/{ident.name}"
 
     def rename_table(self, source: TableIdent, target: TableIdent) -> None:
         self._database(target.namespace)
         if self._table(target) is not None:
             raise self.table_already_exists(target)
-        what = f"Renaming {self.name}.{source}"
-        with locked(self._client, source, self._patience) as held, told(what):
+        what = f"Renaming table {self.name}.{source}"
+        with locked(self._client, source, None, self._patience) as held, told(what):
             connection = held.connection
-            table = self._read(connection, source)
+            table = read_table(connection, source)
             if table is None:
                 raise self.table_not_found(source)
+            location = location_of(table)
             table.dbName, table.tableName = target.namespace[0], target.name
+
+            def happened(other: Connection) -> bool:
+                made = read_table(other, target)
+                return read_table(other, source) is None and made is not None and location_of(made) == location
+
             held.confirm()
-            with outcome_counts(what):
+            with outcome_counts(self._client, what, happened):
                 connection.alter_table(source.namespace[0], source.name, table)
 
     # --- pointers ----------------------------------------------------------------------------------------------------
 
     def pointer(self, ident: TableIdent) -> Pointer | None:
         table = self._table(ident)
+        location = None if table is None else location_of(table)
+        settle(self._client, ident, location)
         if table is None:
             return None
-        if not is_iceberg(table) or LOCATION not in table.parameters:
+        if not is_iceberg(table) or location is None:
             raise BergError(ErrorCode.INVALID, f"{self.name}.{ident} is a table of Hive, not of Iceberg.")
-        return Pointer(table.parameters[LOCATION], table.parameters.get(PREVIOUS))
+        return Pointer(location, table.parameters.get(PREVIOUS))
 
     def insert_pointer(self, ident: TableIdent, location: str) -> None:
         from hive_metastore import ttypes
@@ -172,14 +192,22 @@ class HiveCatalog(PointerCatalog):
         self._database(ident.namespace)
         made = new_table(ident, self._metadata(location), location)
         what = f"Creating table {self.name}.{ident}"
-        with self._client.open() as connection, told(what), outcome_counts(what):
+
+        def happened(other: Connection) -> bool:
+            return self._location(other, ident) == location
+
+        with self._client.open() as connection, told(what):
             try:
-                connection.create_table(made)
+                with outcome_counts(self._client, what, happened):
+                    connection.create_table(made)
             except ttypes.AlreadyExistsException:
-                raise self.table_already_exists(ident) from None
+                # The metastore tries again by itself, and may have met the table that it had made.
+                if not happened(connection):
+                    raise self.table_already_exists(ident) from None
 
     def swap_pointer(self, ident: TableIdent, expected: str, location: str) -> bool:
         from hive_metastore import ttypes
+        from thrift.Thrift import TException
 
         metadata = self._metadata(location)
         if metadata.properties.get(LOCK_ENABLED, "true").casefold() == "false":
@@ -189,29 +217,48 @@ class HiveCatalog(PointerCatalog):
                 hint=f"ALTER TABLE … SET ('{LOCK_ENABLED}'='true'); by the engine that set it.",
             )
         what = f"Changing table {self.name}.{ident}"
-        with locked(self._client, ident, self._patience) as held, told(what):
+
+        def happened(other: Connection) -> bool:
+            return self._location(other, ident) == location
+
+        before = self._metadata(expected)
+        with locked(self._client, ident, expected, self._patience) as held, told(what):
             connection = held.connection
-            table = self._read(connection, ident)
-            if table is None or (table.parameters or {}).get(LOCATION) != expected:
+            table = read_table(connection, ident)
+            if table is None or location_of(table) != expected:
                 return False
-            changed = changed_table(table, self._metadata(expected), metadata, location)
+            changed = changed_table(table, before, metadata, location)
             # Newer metastores compare by themselves, too (HIVE-26882); others pass over it.
             compared = {"expected_parameter_key": LOCATION, "expected_parameter_value": expected}
             context = ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true", **compared})
             held.confirm()
-            with outcome_counts(what):
-                connection.alter_table_with_environment_context(ident.namespace[0], ident.name, changed, context)
+            try:
+                with outcome_counts(self._client, what, happened):
+                    connection.alter_table_with_environment_context(ident.namespace[0], ident.name, changed, context)
+            except TException:
+                # The metastore tries again by itself, and may have met the change that it had made.
+                now = self._location(connection, ident)
+                if now == expected:
+                    raise
+                return now == location
         return True
 
     def remove_pointer(self, ident: TableIdent) -> bool:
         from hive_metastore import ttypes
 
-        if self.pointer(ident) is None:
+        table = self._table(ident)
+        if table is None or self.pointer(ident) is None:
             return False
         what = f"Dropping table {self.name}.{ident}"
+
+        def happened(other: Connection) -> bool:
+            found = read_table(other, ident)
+            return found is None or found.parameters.get(UUID) != table.parameters.get(UUID)
+
         with self._client.open() as connection, told(what):
             try:
-                connection.drop_table(ident.namespace[0], ident.name, False)
+                with outcome_counts(self._client, what, happened):
+                    connection.drop_table(ident.namespace[0], ident.name, False)
             except ttypes.NoSuchObjectException:
                 return False
         return True
@@ -221,18 +268,12 @@ class HiveCatalog(PointerCatalog):
 
     def _table(self, ident: TableIdent) -> Any:
         with self._client.open() as connection, told(f"Looking for table {ident}"):
-            return self._read(connection, ident)
+            return read_table(connection, ident)
 
     @staticmethod
-    def _read(connection: Any, ident: TableIdent) -> Any:
-        from hive_metastore import ttypes
-
-        if len(ident.namespace) != 1:
-            return None
-        try:
-            return connection.get_table(ident.namespace[0], ident.name)
-        except ttypes.NoSuchObjectException:
-            return None
+    def _location(connection: Connection, ident: TableIdent) -> str | None:
+        table = read_table(connection, ident)
+        return None if table is None else location_of(table)
 
 
 def _one(namespace: Namespace) -> str:
@@ -240,3 +281,21 @@ def _one(namespace: Namespace) -> str:
     if len(namespace) != 1 or not namespace[0]:
         raise BergError(ErrorCode.INVALID, f"Hive has one level of databases: '{'.'.join(namespace)}' has more.")
     return namespace[0]
+
+
+def _read_database(connection: Connection, name: str) -> Any:
+    from hive_metastore import ttypes
+
+    try:
+        return connection.get_database(name)
+    except ttypes.NoSuchObjectException:
+        return None
+
+
+def _place(database: Any) -> str:
+    return str(database.locationUri or "")
+
+
+def _properties(database: Any) -> dict[str, str]:
+    comment = {"comment": database.description} if database.description else {}
+    return {"location": _place(database), **comment, **(database.parameters or {})}

@@ -1,8 +1,10 @@
-"""The client of a Hive metastore: PyIceberg's Thrift classes, a connection for each question, and errors as ours."""
+"""The client of a Hive metastore: PyIceberg's Thrift classes, connections that are used again, and errors as ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -11,65 +13,135 @@ from bergsql.catalog.errors import BergError, CommitStateUnknown, ErrorCode
 PORT: Final = 9083
 _TIMEOUT: Final = 30_000
 """Milliseconds to wait for an answer."""
+_LONGEST_IDLE: Final = 60.0
+"""Seconds after which a connection that nobody used is not trusted: what lies between may have forgotten it."""
+
+
+class NoAnswer(BergError):
+    """The metastore gave no answer: nobody knows whether it did what it was asked."""
+
+    def __init__(self, uri: str, error: Exception) -> None:
+        message = f"The Hive metastore at {uri} does not answer: {_words(error)}."
+        super().__init__(ErrorCode.CONNECTION, message, hint="Look whether it runs, and at 'uri'.")
+
+
+class Connection:
+    """One of a metastore's connections. Its methods are Thrift's, as in hive_metastore.thrift.
+
+    What the metastore refuses is raised as Thrift's exception, for want of an answer :class:`NoAnswer`.
+    """
+
+    def __init__(self, client: Any, transport: Any, uri: str) -> None:
+        self._client, self._transport, self._uri = client, transport, uri
+        self._asking = False
+        self._used = time.monotonic()
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        call = getattr(self._client, method)
+
+        def ask(*arguments: Any) -> Any:
+            from thrift.protocol.TProtocol import TProtocolException
+            from thrift.Thrift import TException
+            from thrift.transport.TTransport import TTransportException
+
+            # An interruption in a call leaves this as it is.
+            self._asking = True
+            try:
+                answer = call(*arguments)
+            except (TTransportException, TProtocolException, EOFError, OSError) as error:
+                # Thrift's words for the end of a connection are those of its parts.
+                if isinstance(error, EOFError) or getattr(error, "type", None) == TTransportException.END_OF_FILE:
+                    error = EOFError("the connection was closed")
+                raise NoAnswer(self._uri, error) from error
+            except TException:
+                self._asking = False
+                raise
+            self._asking = False
+            return answer
+
+        return ask
+
+    def serves(self) -> bool:
+        """Whether it can be used again. The other side is not asked, but it is known when it has ended."""
+        recent = time.monotonic() - self._used < _LONGEST_IDLE
+        return not self._asking and recent and bool(self._transport.isOpen())
+
+    def keep(self) -> None:
+        self._used = time.monotonic()
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self._transport.close()
 
 
 class HiveClient:
     """A metastore, or several that serve the same: the first that answers is asked."""
 
-    def __init__(self, uri: str) -> None:
-        """``uri``: ``thrift://host:port``, with commas between several.
+    def __init__(self, uri: str, most: int = 2) -> None:
+        """``uri``: ``thrift://host:port``, with commas between several; ``most`` connections are kept for later.
 
         :raises BergError: OPTION for anything else.
         """
         self.uri = uri
         self._places = [_place(each.strip(), uri) for each in uri.split(",")]
+        self._most = most
+        self._idle: list[Connection] = []
+        weakref.finalize(self, _close_all, self._idle)
 
     @contextmanager
-    def open(self) -> Iterator[Any]:
-        """A connection: calls are Thrift's, as in hive_metastore.thrift. Thrift's own errors pass.
+    def open(self) -> Iterator[Connection]:
+        """A connection for some calls.
 
         :raises BergError: CONNECTION where nobody answers, or the connection breaks.
         """
-        from hive_metastore.ThriftHiveMetastore import Client
-        from thrift.protocol import TBinaryProtocol
-        from thrift.transport import TTransport
-
-        transport = self._connected()
+        connection = self._kept() or self._connected()
         try:
-            yield Client(TBinaryProtocol.TBinaryProtocol(transport))
-        except (TTransport.TTransportException, EOFError, OSError) as error:
-            raise self.lost(error) from error
+            yield connection
         finally:
-            with suppress(Exception):
-                transport.close()
+            if len(self._idle) < self._most and connection.serves():
+                connection.keep()
+                self._idle.append(connection)
+            else:
+                connection.close()
 
-    def _connected(self) -> Any:
+    def _kept(self) -> Connection | None:
+        while self._idle:
+            with suppress(IndexError):  # another thread was faster
+                connection = self._idle.pop()
+                if connection.serves():
+                    return connection
+                connection.close()
+        return None
+
+    def _connected(self) -> Connection:
         import logging
+        import socket as sockets
 
+        from hive_metastore.ThriftHiveMetastore import Client
+        from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
         from thrift.transport import TSocket, TTransport
 
         # It tells of each place that does not answer, we of all together.
         logging.getLogger("thrift.transport.TSocket").disabled = True
         for n, (host, port) in enumerate(self._places):
-            socket = TSocket.TSocket(host, port)
+            socket = TSocket.TSocket(host, port, socket_keepalive=True)
             socket.setTimeout(_TIMEOUT)
-            transport = TTransport.TBufferedTransport(socket)
             try:
-                transport.open()
-            except TTransport.TTransportException as error:
+                socket.open()
+                # A table of many columns is more than a packet: the last one is not to wait for an acknowledgement.
+                socket.handle.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+            except (TTransport.TTransportException, OSError) as error:
                 if n == len(self._places) - 1:
-                    raise self.lost(error) from error
+                    raise NoAnswer(self.uri, error) from error
                 continue
-            return transport
+            transport = TTransport.TBufferedTransport(socket)
+            return Connection(Client(TBinaryProtocolAccelerated(transport)), transport, self.uri)
         raise AssertionError("there is one place at least")
 
-    def lost(self, error: Exception) -> BergError:
-        """The error for a metastore that does not answer."""
-        return BergError(
-            ErrorCode.CONNECTION,
-            f"The Hive metastore at {self.uri} does not answer: {_words(error)}.",
-            hint="Look whether it runs, and at 'uri'.",
-        )
+
+def _close_all(connections: list[Connection]) -> None:
+    for each in connections:
+        each.close()
 
 
 @contextmanager
@@ -79,29 +151,41 @@ def told(doing: str) -> Iterator[None]:
     :raises BergError: EXECUTION.
     """
     from thrift.Thrift import TException
-    from thrift.transport.TTransport import TTransportException
 
     try:
         yield
-    except TTransportException:
-        raise  # the connection's, which knows where it led
     except TException as error:
         raise BergError(ErrorCode.EXECUTION, f"{doing} failed: the metastore says: {_words(error)}.") from error
 
 
 @contextmanager
-def outcome_counts(doing: str) -> Iterator[None]:
-    """Around what changes something: where the connection breaks in it, nobody knows whether it did."""
-    from thrift.transport.TTransport import TTransportException
+def outcome_counts(client: HiveClient, doing: str, happened: Callable[[Connection], bool]) -> Iterator[None]:
+    """Around one call that changes something. Where it gets no answer, or is interrupted, ``happened`` looks whether it
+    did what it was to: then all is well. Not to see it proves nothing, as it may still happen.
+
+    :raises CommitStateUnknown: it was not seen.
+    """
+    from thrift.Thrift import TException
 
     try:
         yield
-    except (TTransportException, EOFError, OSError) as error:
-        raise CommitStateUnknown(f"{doing}: the connection to the metastore broke: {_words(error)}.") from error
+    except TException:
+        raise  # an answer
+    except BaseException as error:
+        with suppress(BergError, TException), client.open() as other:
+            if happened(other):
+                return
+        message = f"{doing}: the metastore gave no answer, and it may still happen: {_words(error)}."
+        raise CommitStateUnknown(message) from error
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     """The first line of what an error says."""
+    below = getattr(error, "inner", None)
+    if isinstance(below, TimeoutError):
+        return f"nothing came for {_TIMEOUT // 1000} s"
+    if isinstance(below, OSError) and below.strerror:
+        return below.strerror
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     return str(text).strip().splitlines()[0].rstrip(".")[:300]
 

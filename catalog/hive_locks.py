@@ -1,46 +1,68 @@
 """Locks of a Hive metastore: one holds a table's while its pointer is moved (Iceberg's HiveTableOperations).
 
 A lock outlives its holder and keeps others out until Hive forgets it, which takes minutes. So each lock says in itself
-whose it is (``agentInfo``: machine, process, when that began, and which of its locks): a process that waits for one
-whose process has died on this machine takes it away, and so it does with one of its own that it has lost, as where the
-answer to the request never came. Nothing is written elsewhere that a crash could part from the lock.
+whose it is (:mod:`~bergsql.catalog.hive_owner`): a process that waits for one whose process has died on this machine
+takes it away, and so it does with one of its own that it has lost, as where the answer to the request never came.
+Nothing is written elsewhere that a crash could part from the lock.
+
+A lock is in doubt where a change may have been asked for under it and nobody heard the answer: the metastore may do it
+yet, and must not do it over what somebody else did meanwhile. Such a lock is kept until the table shows the change, or
+until :data:`_DOUBT` is over: by then a metastore that answers others has done what it was going to do. So it is with a
+lock of a process that has died, unless the lock shows that nothing was asked for yet.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
-from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
-from bergsql.catalog.errors import BergError, CommitConflict, ErrorCode
+from bergsql.catalog.errors import BergError, CommitConflict, CommitStateUnknown, ErrorCode
 from bergsql.catalog.hive_client import told
+from bergsql.catalog.hive_owner import Owner
+from bergsql.catalog.hive_tables import location_of, read_table
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import TableIdent
-    from bergsql.catalog.hive_client import HiveClient
+    from bergsql.catalog.hive_client import Connection, HiveClient
 
-_OURS: Final = "bergsql:"
 _LONGEST_PAUSE: Final = 0.5
 """Seconds between two looks at a lock that is waited for."""
+_GIVES_BACK: Final = 1.0
+"""Seconds in which whoever lives gives back a lock under which all is done."""
+_DOUBT: Final = 1 / 6
+"""How long a lock is in doubt at most, as a part of the time that a lock is waited for."""
+
+
+class _Kept(NamedTuple):
+    """A lock of this process that is in doubt."""
+
+    client: HiveClient
+    ident: TableIdent
+    number: int
+    owner: Owner
+
+
 _in_use: set[str] = set()
 """The marks of this process's locks, from before they are asked for until they are given back."""
+_in_doubt: dict[str, _Kept] = {}
+"""Those of them that are in doubt, by their marks."""
 
 
 class Held(NamedTuple):
     """A table's lock, and the connection that asked for it."""
 
-    connection: Any
+    connection: Connection
     number: int
     ident: TableIdent
 
     def confirm(self) -> None:
         """Refuse to go on where the lock is not ours any more, as after a long pause of the process.
+
+        The metastore notes when this was. Who finds a lock without such a note knows that nothing was changed under it.
 
         :raises CommitConflict: nothing has been done under it since.
         """
@@ -55,39 +77,72 @@ class Held(NamedTuple):
 
 
 @contextmanager
-def locked(client: HiveClient, ident: TableIdent, patience: float) -> Iterator[Held]:
-    """Hold a table's lock.
+def locked(client: HiveClient, ident: TableIdent, before: str | None, patience: float) -> Iterator[Held]:
+    """Hold a table's lock, which is given back in the end; behind CommitStateUnknown it is in doubt.
 
+    :param before: where the table's metadata is as long as what is done under the lock has not happened; None where
+        the table is not there any more when it has.
     :param patience: seconds to wait for whoever has it.
     :raises BergError: CONNECTION; EXECUTION where it is not given in time.
     """
-    mark = uuid4().hex
-    _in_use.add(mark)
+    owner = Owner.here(uuid4().hex[:16], before)
+    _in_use.add(owner.mark)
     try:
         with client.open() as connection:
-            number = _taken(connection, ident, patience, mark)
+            number = _taken(connection, ident, owner, patience)
             try:
                 yield Held(connection, number, ident)
+            except CommitStateUnknown:
+                _keep(_Kept(client, ident, number, owner), patience * _DOUBT)
+                raise
             finally:
-                _released(client, connection, number)
+                if owner.mark not in _in_doubt:
+                    _released(client, connection, number)
     finally:
-        _in_use.discard(mark)
+        if owner.mark not in _in_doubt:
+            _in_use.discard(owner.mark)
 
 
-def _taken(connection: Any, ident: TableIdent, patience: float, mark: str) -> int:
+def settle(client: HiveClient, ident: TableIdent, location: str | None) -> None:
+    """Give back this process's locks of a table that were in doubt, where it shows that they are not any more.
+
+    ``location`` is where the table's metadata was seen; None where there is no such table.
+    """
+    for kept in list(_in_doubt.values()):
+        if kept.ident == ident and kept.client.uri == client.uri and kept.owner.has_changed(location):
+            _give_up(kept)
+
+
+def _keep(kept: _Kept, seconds: float) -> None:
+    """Have a lock in doubt for so long at most."""
+    _in_doubt[kept.owner.mark] = kept
+    timer = Timer(seconds, _give_up, [kept])
+    timer.daemon = True
+    timer.start()
+
+
+def _give_up(kept: _Kept) -> None:
+    if _in_doubt.pop(kept.owner.mark, None) is not None:
+        with suppress(Exception), kept.client.open() as connection:
+            _unlock(connection, kept.number)
+        _in_use.discard(kept.owner.mark)
+
+
+def _taken(connection: Connection, ident: TableIdent, owner: Owner, patience: float) -> int:
     """The number of the lock, when it is ours."""
     from hive_metastore import ttypes
 
     with told(f"Locking {ident}"):
-        answer = connection.lock(_request(ident, mark))
+        answer = connection.lock(_request(ident, owner))
         number = int(answer.lockid)
         try:
-            end = time.monotonic() + patience
+            begun = time.monotonic()
             pause = 0.02
+            others = _Others(connection, ident, patience * _DOUBT)
             while answer.state == ttypes.LockState.WAITING:
-                if time.monotonic() > end:
+                if time.monotonic() > begun + patience:
                     raise _held(connection, ident, patience)
-                _release_lost(connection, ident)
+                others.release_lost()
                 time.sleep(pause)
                 pause = min(pause * 1.5, _LONGEST_PAUSE)
                 answer = connection.check_lock(ttypes.CheckLockRequest(lockid=number))
@@ -100,7 +155,7 @@ def _taken(connection: Any, ident: TableIdent, patience: float, mark: str) -> in
     return number
 
 
-def _request(ident: TableIdent, mark: str) -> Any:
+def _request(ident: TableIdent, owner: Owner) -> Any:
     from getpass import getuser
     from socket import gethostname
 
@@ -113,23 +168,27 @@ def _request(ident: TableIdent, mark: str) -> Any:
         tablename=ident.name,
         operationType=ttypes.DataOperationType.NO_TXN,
     )
-    return ttypes.LockRequest(component=[part], user=getuser(), hostname=gethostname(), agentInfo=_OURS + _owner(mark))
+    return ttypes.LockRequest(component=[part], user=getuser(), hostname=gethostname(), agentInfo=owner.text())
 
 
-def _released(client: HiveClient, connection: Any, number: int) -> None:
+def _released(client: HiveClient, connection: Connection, number: int) -> None:
     """Give a lock back, over another connection where the first broke. What cannot be given back is lost: whoever
     waits for it next takes it away, or Hive forgets it."""
-    from hive_metastore import ttypes
-
-    request = ttypes.UnlockRequest(lockid=number)
     try:
-        connection.unlock(request)
+        _unlock(connection, number)
     except Exception:
         with suppress(Exception), client.open() as other:
-            other.unlock(request)
+            _unlock(other, number)
 
 
-def _held(connection: Any, ident: TableIdent, patience: float) -> BergError:
+def _unlock(connection: Connection, number: int) -> None:
+    from hive_metastore import ttypes
+
+    with suppress(ttypes.NoSuchLockException):
+        connection.unlock(ttypes.UnlockRequest(lockid=number))
+
+
+def _held(connection: Connection, ident: TableIdent, patience: float) -> BergError:
     holders = [f"{e.user} on {e.hostname}" for e in _locks(connection, ident) if e.acquiredat]
     who = holders[0] if holders else "somebody else"
     return BergError(
@@ -139,62 +198,40 @@ def _held(connection: Any, ident: TableIdent, patience: float) -> BergError:
     )
 
 
-def _locks(connection: Any, ident: TableIdent) -> list[Any]:
+def _locks(connection: Connection, ident: TableIdent) -> list[Any]:
     from hive_metastore import ttypes
 
     request = ttypes.ShowLocksRequest(dbname=".".join(ident.namespace).lower(), tablename=ident.name.lower())
     return list(connection.show_locks(request).locks or [])
 
 
-def _release_lost(connection: Any, ident: TableIdent) -> None:
-    """Take away locks that nobody has any more, held or waited for: of processes of this machine that have died, and
-    of this one."""
-    from hive_metastore import ttypes
+class _Others:
+    """Locks of a table that stand before one that is waited for."""
 
-    for each in _locks(connection, ident):
-        info = each.agentInfo or ""
-        if info.startswith(_OURS) and _is_lost(info.removeprefix(_OURS)):
-            with suppress(ttypes.NoSuchLockException):
-                connection.unlock(ttypes.UnlockRequest(lockid=each.lockid))
+    def __init__(self, connection: Connection, ident: TableIdent, doubt: float) -> None:
+        self._connection, self._ident, self._doubt = connection, ident, doubt
+        self._seen: dict[str, float] = {}
+        """When each was seen first, by their marks."""
 
+    def release_lost(self) -> None:
+        """Take away those that nobody has any more, held or waited for: of processes of this machine that have died,
+        and of this one; and those, of whomever, under which the change was made some time ago."""
+        for each in _locks(self._connection, self._ident):
+            owner = Owner.told(each.agentInfo)
+            if owner is not None and self._is_lost(owner, each):
+                _unlock(self._connection, each.lockid)
 
-@cache
-def _machine() -> str:
-    """What tells this machine from others, since it was started; and containers on it apart."""
-    from socket import gethostname
-
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    space = Path("/proc/self/ns/pid")
-    parts = [boot.read_text().strip() if boot.exists() else "", str(space.readlink()) if space.exists() else ""]
-    return "/".join([gethostname(), *parts])
-
-
-def _owner(mark: str) -> str:
-    return json.dumps([_machine(), os.getpid(), _began(os.getpid()), mark])
-
-
-def _began(pid: int) -> int | None:
-    """When a process began, in ticks since the machine did, which no clock changes; 0 of one that has ended and whose
-    parent was not told yet. None where nobody tells (proc_pid_stat(5))."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return 0 if fields[0] in ("Z", "X") else int(fields[19])
-
-
-def _is_lost(owner: str) -> bool:
-    """Whether nobody has a lock any more; what cannot be told is held."""
-    try:
-        machine, pid, began, mark = json.loads(owner)
-        if machine != _machine():
+    def _is_lost(self, owner: Owner, lock: Any) -> bool:
+        if owner.is_this_process() and owner.mark not in _in_use:
+            return True
+        dead = owner.is_dead()
+        if not lock.acquiredat or lock.lastheartbeat <= lock.acquiredat:
+            return dead  # it was never confirmed
+        now = time.monotonic()
+        watched = now - self._seen.setdefault(owner.mark, now)
+        if dead and watched > self._doubt:
+            return True
+        if not dead and watched < _GIVES_BACK:
             return False
-        if pid == os.getpid():
-            return mark not in _in_use
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except (ValueError, TypeError, OSError):
-        return False
-    now = _began(pid)
-    return now is not None and began is not None and now != began
+        table = read_table(self._connection, self._ident)
+        return owner.has_changed(None if table is None else location_of(table))

@@ -8,12 +8,14 @@ from bergsql.catalog.metadata import types as t
 
 if TYPE_CHECKING:
     from bergsql.catalog.base import TableIdent
+    from bergsql.catalog.hive_client import Connection
     from bergsql.catalog.metadata.table_metadata import TableMetadata
 
 TABLE_TYPE: Final = "table_type"
 ICEBERG: Final = "ICEBERG"
 LOCATION: Final = "metadata_location"
 PREVIOUS: Final = "previous_metadata_location"
+UUID: Final = "uuid"
 
 _NAMES: Final = {
     t.BooleanType: "boolean",
@@ -37,6 +39,24 @@ _NAMES: Final = {
 def is_iceberg(table: Any) -> bool:
     """Whether a table of the metastore is one of Iceberg."""
     return str((table.parameters or {}).get(TABLE_TYPE, "")).upper() == ICEBERG
+
+
+def location_of(table: Any) -> str | None:
+    """Where the current metadata file of a table is; None where nobody knows."""
+    found = (table.parameters or {}).get(LOCATION)
+    return None if found is None else str(found)
+
+
+def read_table(connection: Connection, ident: TableIdent) -> Any:
+    """The table as the metastore has it; None if there is no such table."""
+    from hive_metastore import ttypes
+
+    if len(ident.namespace) != 1:
+        return None
+    try:
+        return connection.get_table(ident.namespace[0], ident.name)
+    except ttypes.NoSuchObjectException:
+        return None
 
 
 def new_table(ident: TableIdent, metadata: TableMetadata, location: str) -> Any:
@@ -77,7 +97,7 @@ def _parameters(metadata: TableMetadata, location: str, previous: str | None) ->
         "EXTERNAL": "TRUE",
         TABLE_TYPE: ICEBERG,
         LOCATION: location,
-        "uuid": metadata.table_uuid or "",
+        UUID: metadata.table_uuid or "",
         **({PREVIOUS: previous} if previous is not None else {}),
         **_figures(metadata),
     }

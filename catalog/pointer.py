@@ -46,6 +46,8 @@ class PointerCatalog(Catalog):
     """
 
     keeps_files = True
+    may_be_late = False
+    """Whether a change may still happen when it is not seen behind its CommitStateUnknown."""
     warehouse: str
 
     def __init__(self) -> None:
@@ -118,9 +120,6 @@ class PointerCatalog(Catalog):
         changed = apply_updates(base.metadata, updates, now_ms())
         if changed is base.metadata:
             return base
-        current = self.pointer(base.ident)
-        if current is None or current.location != base.metadata_location:
-            raise base.overtaken()
         metadata = log_previous(changed, base.metadata, base.metadata_location)
         location = self._new_location(metadata, _version(base.metadata_location) + 1)
 
@@ -181,6 +180,7 @@ class PointerCatalog(Catalog):
         storage = self.storage(location)
         try:
             self._write(location, metadata)
+            self._cache.remember(location, storage.identity(location), metadata)
             move()
         except BaseException as failure:
             told = isinstance(failure, BergError) and not isinstance(failure, CommitStateUnknown)
@@ -188,32 +188,32 @@ class PointerCatalog(Catalog):
                 with suppress(BergError):
                     storage.delete(location)
                 raise
-        self._cache.remember(location, storage.identity(location), metadata)
 
     def _happened(
         self, ident: TableIdent, location: str, metadata: TableMetadata, base: str | None, failure: BaseException
     ) -> bool:
         """Whether a version became current, though an error came: it is, or later ones were built on it."""
+        late = failure if self.may_be_late and isinstance(failure, CommitStateUnknown) else None
         try:
             current = self.pointer(ident)
             if current is not None:
                 if location in (current.location, current.previous):
                     return True
-                if current.location == base:
+                if current.location == base and late is None:
                     return False
                 latest = self._cache.load(self.storage(current.location), current.location)
                 if latest.table_uuid == metadata.table_uuid:
                     logged = {entry.metadata_file for entry in latest.metadata_log}
                     if base is None or location in logged:
                         return True
-                    if base in logged:
+                    if base in logged and late is None:
                         return False
                 elif base is None:
                     return False
-            elif base is None:
+            elif base is None and late is None:
                 return False
-            # It was dropped or renamed meanwhile, or its log does not reach back so far.
-            why = "it has been changed by others since"
+            # Else it was dropped or renamed meanwhile, or its log does not reach back so far.
+            why = "it has been changed by others since" if late is None else late.message
         except BergError as error:
             why = error.message
         raise CommitStateUnknown(

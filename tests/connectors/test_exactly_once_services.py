@@ -104,7 +104,9 @@ class ChangesToIceberg(Pipeline):
             "CREATE DATABASE IF NOT EXISTS once",
             f"CREATE TABLE once.{self.name} (id INT PRIMARY KEY, k INT, v VARCHAR(20))",
         )
-        self.catalog = f"CREATE CATALOG {{}} WITH ('type'='iceberg', 'catalog-type'='hive', 'warehouse'='{self.berg.warehouse}', 'uri'='{{}}')"
+        # The lock of a job that died while it asked for a change is in doubt for a sixth of the time.
+        options = f"'warehouse'='{self.berg.warehouse}', 'iceberg.hive.lock-timeout-ms'='18000'"
+        self.catalog = f"CREATE CATALOG {{}} WITH ('type'='iceberg', 'catalog-type'='hive', 'uri'='{{}}', {options})"
         self.session.execute(self.catalog.format("h", hive.uri)).close()
         self.session.execute(f"CREATE DATABASE h.{self.name}").close()
         self.proxy = proxy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import signal
@@ -17,12 +16,13 @@ from typing import Any
 import pytest
 from hive_metastore import ttypes
 
-from bergsql.catalog import hive_locks
+from bergsql.catalog import hive_owner
 from bergsql.catalog.base import TableIdent
 from bergsql.catalog.errors import BergError, CommitConflict, ErrorCode
 from bergsql.catalog.hive import HiveCatalog
 from bergsql.catalog.hive_client import HiveClient
 from bergsql.catalog.hive_locks import locked
+from bergsql.catalog.hive_owner import Owner
 from bergsql.engine.session import Session, SessionConfig
 from tests.support.services.hive import Hive
 from tests.support.services.server import until
@@ -183,7 +183,8 @@ import sys, time
 from bergsql.catalog.base import TableIdent
 from bergsql.catalog.hive_client import HiveClient
 from bergsql.catalog.hive_locks import locked
-with locked(HiveClient(sys.argv[1]), TableIdent((sys.argv[2],), "t"), 10):
+from bergsql.catalog.hive_owner import Owner
+with locked(HiveClient(sys.argv[1]), TableIdent((sys.argv[2],), "t"), None, 10):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -197,7 +198,7 @@ def test_the_lock_of_a_killed_process_is_found_and_released(session: Session, da
     client = HiveClient(hive.uri)
     with (
         pytest.raises(BergError, match="is locked in the metastore by"),
-        locked(client, TableIdent((database,), "t"), 0.5),
+        locked(client, TableIdent((database,), "t"), None, 0.5),
     ):
         pass  # it lives
     os.kill(holder.pid, signal.SIGKILL)
@@ -225,7 +226,7 @@ def test_a_lock_whose_answer_was_lost_is_taken_away(session: Session, database: 
 
 def test_nothing_is_changed_under_a_lock_that_was_lost(session: Session, database: str, hive: Hive) -> None:
     do(session, "CREATE TABLE t (a INT)")
-    with locked(HiveClient(hive.uri), TableIdent((database,), "t"), 10) as held:
+    with locked(HiveClient(hive.uri), TableIdent((database,), "t"), None, 10) as held:
         held.confirm()
         with HiveClient(hive.uri).open() as other:
             other.unlock(ttypes.UnlockRequest(lockid=held.number))
@@ -234,25 +235,24 @@ def test_nothing_is_changed_under_a_lock_that_was_lost(session: Session, databas
 
 
 @pytest.mark.parametrize(
-    ("change", "lost"), [({}, False), ({2: 1}, True), ({1: 2**22 + 1}, True), ({0: "elsewhere"}, False)]
+    ("change", "dead"), [({}, False), ({"began": 1}, True), ({"pid": 2**22 + 1}, True), ({"machine": "x"}, False)]
 )
-def test_whose_lock_is_lost(change: dict[int, object], lost: bool) -> None:
-    """Of a process: one that lives, another one with its number, one that is not there, one of another machine."""
+def test_whose_process_has_died(change: dict[str, Any], dead: bool) -> None:
+    """One that lives, another one with its number, one that is not there, one of another machine."""
     parent = os.getppid()
-    owner: list[object] = [hive_locks._machine(), parent, hive_locks._began(parent), "mark"]
-    for place, value in change.items():
-        owner[place] = value
-    assert hive_locks._is_lost(json.dumps(owner)) is lost
+    owner = Owner.here("mark", None)._replace(pid=parent, began=hive_owner.began(parent))._replace(**change)
+    assert Owner.told(owner.text()) == owner
+    assert owner.is_dead() is dead
 
 
 def test_who_was_killed_has_no_lock_before_its_parent_knows() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    owner = json.dumps([hive_locks._machine(), child.pid, hive_locks._began(child.pid), "mark"])
-    assert not hive_locks._is_lost(owner)
+    owner = Owner.here("mark", None)._replace(pid=child.pid, began=hive_owner.began(child.pid))
+    assert not owner.is_dead()
     child.kill()
-    until("end of the child", lambda: hive_locks._is_lost(owner))
+    until("end of the child", owner.is_dead)
     assert child.wait() == -signal.SIGKILL
-    assert hive_locks._is_lost(owner)
+    assert owner.is_dead()
 
 
 def test_a_metastore_that_comes_back(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 A client is given :attr:`WireProxy.address` in place of the service's own. Requests are told by labels: of Kafka the name
 of the API (``EndTxn``), of MySQL and PostgreSQL the text of the statement, of a Hive Metastore the method's name.
-"Before" a request the service has not seen it; "after" it, the service has answered and the client has not heard.
+"Before" a request the service has not seen it; "after" it, the service has answered and the client has not heard. A
+late request comes to the service only when the test lets it, long after its client found the connection broken.
 """
 
 from __future__ import annotations
@@ -43,8 +44,16 @@ class Fault:
     after: bool
     kill: Callable[[], int] | None
     """The process that is killed; without one the connection is cut."""
+    late: bool = False
     fired: threading.Event = field(default_factory=threading.Event)
+    let: threading.Event = field(default_factory=threading.Event)
+    answered: threading.Event = field(default_factory=threading.Event)
     met: int = 0
+
+    def let_through(self) -> None:
+        """Send a late request on, until the service has answered it."""
+        self.let.set()
+        assert self.answered.wait(_DEAD), "the service does not answer the late request"
 
     def at(self, label: str) -> bool:
         """Whether this is the request, which is counted."""
@@ -255,9 +264,11 @@ class WireProxy:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def arm(self, kind: str, nth: int = 1, *, after: bool = False, kill: Callable[[], int] | None = None) -> Fault:
+    def arm(
+        self, kind: str, nth: int = 1, *, after: bool = False, kill: Callable[[], int] | None = None, late: bool = False
+    ) -> Fault:
         """Let something happen at the ``nth`` request from now of a kind; see :class:`Fault`."""
-        fault = Fault(re.compile(kind, re.IGNORECASE), nth, after, kill)
+        fault = Fault(re.compile(kind, re.IGNORECASE), nth, after, kill, late)
         with self._lock:
             self._faults.append(fault)
         return fault
@@ -329,6 +340,9 @@ class _Connection:
         while data := self._near.recv(_CHUNK):
             for frame in self._wire.asked(data):
                 fault = None if frame.label is None else self._proxy.met(frame.label)
+                if fault is not None and fault.late:
+                    self._send_late(fault, frame)
+                    return
                 if fault is not None and not fault.after:
                     fault.fire()
                     return
@@ -336,11 +350,20 @@ class _Connection:
                     self._after[frame.token] = fault
                 self._far.sendall(frame.data)
 
+    def _send_late(self, fault: Fault, frame: Frame) -> None:
+        self._after[frame.token] = fault
+        fault.fire()
+        _reset(self._near)
+        fault.let.wait()
+        self._far.sendall(frame.data)
+        fault.answered.wait(_DEAD)
+
     def _answer(self) -> None:
         while data := self._far.recv(_CHUNK):
             for frame in self._wire.answered(data):
                 fault = self._after.pop(frame.token, None)
                 if fault is not None:
+                    fault.answered.set()
                     fault.fire()
                     return
                 self._near.sendall(frame.data)
