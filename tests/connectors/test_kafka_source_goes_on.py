@@ -101,6 +101,20 @@ def test_a_group_hears_of_checkpoints(kafka: Kafka, topic: str) -> None:
     assert read.notes == again.notes == []
 
 
+def test_a_group_hears_nothing_if_not_wanted(kafka: Kafka, topic: str) -> None:
+    kafka.send(topic, lines("x", range(5)), partition=0)
+    group = {"properties.group.id": f"deaf_{topic}"}
+    read = reading(kafka, topic, **group, **{"properties.commit.offsets.on.checkpoint": "false"})
+    with read.opened():
+        read.until_rows(lambda: values("x", range(5)))
+        read.keep()
+    with (
+        pytest.raises(BergError, match="has no offset"),
+        reading(kafka, topic, **group, **{"scan.startup.mode": "group-offsets"}).opened(),
+    ):
+        pass
+
+
 def test_a_group_that_hears_of_nothing_is_told_once(kafka: Kafka, topic: str) -> None:
     from confluent_kafka import Consumer
 
@@ -124,14 +138,16 @@ def test_a_group_that_hears_of_nothing_is_told_once(kafka: Kafka, topic: str) ->
         member.close()
 
 
-def test_new_partitions_are_read_from_their_start(kafka: Kafka, topic: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "often"),
+    [("scan.topic-partition-discovery.interval", "200 ms"), ("properties.partition.discovery.interval.ms", "200")],
+)
+def test_new_partitions_are_read_from_their_start(kafka: Kafka, topic: str, option: str, often: str) -> None:
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewPartitions
 
     kafka.send(topic, lines("x", range(5)), partition=0)
-    read = reading(
-        kafka, topic, **{"scan.topic-partition-discovery.interval": "200 ms", "scan.startup.mode": "latest-offset"}
-    )
+    read = reading(kafka, topic, **{option: often, "scan.startup.mode": "latest-offset"})
     with read.opened():
         admin = AdminClient({"bootstrap.servers": kafka.address, "log_level": 0})
         for future in admin.create_partitions([NewPartitions(topic, 3)]).values():

@@ -25,22 +25,20 @@ _NAMES: Final[Mapping[str, str]] = {
     "request.timeout.ms": "socket.timeout.ms",
 }
 """What librdkafka calls otherwise than Java."""
-_IGNORED: Final = frozenset(
-    {
-        "max.poll.records",
-        "key.deserializer",
-        "value.deserializer",
-        "key.serializer",
-        "value.serializer",
-        "enable.auto.commit",
-        "auto.commit.interval.ms",
-        "partition.discovery.interval.ms",
-        "default.api.timeout.ms",
-        "buffer.memory",
-        "max.block.ms",
-    }
+_HEARD: Final = frozenset({"auto.offset.reset", "commit.offsets.on.checkpoint", "partition.discovery.interval.ms"})
+"""What our reader does by itself."""
+_WITHOUT_EFFECT: Final = frozenset(
+    """
+    auto.commit.interval.ms auto.include.jmx.reporter client.id.prefix default.api.timeout.ms enable.auto.commit
+    enable.auto.offset.store enable.partition.eof exclude.internal.topics interceptor.classes key.deserializer
+    key.serializer max.block.ms max.poll.records metadata.max.idle.ms metric.reporters metrics.num.samples
+    metrics.recording.level metrics.sample.window.ms partitioner.availability.timeout.ms
+    partitioner.adaptive.partitioning.enable register.consumer.metrics security.providers
+    socket.connection.setup.timeout.max.ms ssl.keymanager.algorithm ssl.protocol ssl.provider
+    ssl.secure.random.implementation ssl.trustmanager.algorithm transactional.id value.deserializer value.serializer
+    """.split()
 )
-"""What means nothing here: what is read, and when offsets are committed, is ours to say."""
+"""What only Java's clients have, or what is ours to say: how values are read, when offsets are committed."""
 _OURS: Final = frozenset(
     {"debug", "log_level", "log.queue", "logger", "on_commit", "on_delivery", "default.topic.config"}
 )
@@ -63,7 +61,7 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
         if not key.startswith(PREFIX):
             continue
         name = key.removeprefix(PREFIX)
-        if name in _IGNORED or name == "auto.offset.reset":  # the reader itself goes on where it asks
+        if name in _HEARD or name in _WITHOUT_EFFECT:
             continue
         if name in _OURS or name.endswith("_cb"):
             raise BergError(ErrorCode.OPTION, f"The option '{key}' is for programs: it cannot be given here.")
@@ -78,9 +76,29 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
             made |= _login(value)
         elif name == "ssl.endpoint.identification.algorithm" and not value:
             made[name] = "none"
+        elif name == "buffer.memory":
+            made["queue.buffering.max.kbytes"] = max(1, whole_number(options, key) >> 10)
         else:
             made[_NAMES.get(name, name)] = value
     return made
+
+
+def whole_number(options: Mapping[str, str], key: str) -> int:
+    """
+    :raises BergError: OPTION.
+    """
+    try:
+        return int(options[key])
+    except ValueError:
+        raise BergError(
+            ErrorCode.OPTION, f"'{options[key]}' is not a value of '{key}': it takes a whole number."
+        ) from None
+
+
+def without_effect(options: Mapping[str, str]) -> str | None:
+    """What to say of options that a table may have and that do nothing here."""
+    found = [f"'{key}'" for key in options if key.removeprefix(PREFIX) in _WITHOUT_EFFECT and key.startswith(PREFIX)]
+    return f"Without effect here, as they are for Java's client: {', '.join(sorted(found))}." if found else None
 
 
 def _login(text: str) -> dict[str, str]:
@@ -142,29 +160,28 @@ def translated(error: KafkaError, servers: str, doing: str) -> BergError:
 
 
 KNOWN: Final = (
-    "acks",
-    "auto.offset.reset",
-    "batch.size",
-    "bootstrap.servers",
-    "client.id",
-    "compression.type",
-    "fetch.max.bytes",
-    "fetch.min.bytes",
-    "group.id",
-    "isolation.level",
-    "linger.ms",
-    "max.partition.fetch.bytes",
-    "message.max.bytes",
-    "sasl.jaas.config",
-    "sasl.mechanism",
-    "sasl.password",
-    "sasl.username",
-    "security.protocol",
-    "session.timeout.ms",
-    "ssl.ca.location",
-    "transaction.timeout.ms",
+    *_NAMES,
+    *_HEARD,
+    *_WITHOUT_EFFECT,
+    *"""
+    acks allow.auto.create.topics batch.size bootstrap.servers broker.address.family buffer.memory check.crcs
+    client.dns.lookup client.id client.rack compression.codec compression.level compression.type
+    connections.max.idle.ms delivery.timeout.ms enable.idempotence fetch.error.backoff.ms fetch.max.bytes
+    fetch.message.max.bytes fetch.min.bytes fetch.wait.max.ms group.id group.instance.id group.protocol
+    heartbeat.interval.ms isolation.level linger.ms max.in.flight.requests.per.connection max.partition.fetch.bytes
+    max.poll.interval.ms message.max.bytes message.send.max.retries message.timeout.ms metadata.max.age.ms
+    partition.assignment.strategy partitioner queue.buffering.max.kbytes queue.buffering.max.messages
+    queue.buffering.max.ms queued.max.messages.kbytes queued.min.messages reconnect.backoff.max.ms
+    reconnect.backoff.ms request.required.acks retries retry.backoff.max.ms retry.backoff.ms sasl.jaas.config
+    sasl.kerberos.keytab sasl.kerberos.kinit.cmd sasl.kerberos.principal sasl.kerberos.service.name sasl.mechanism
+    sasl.mechanisms sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.method
+    sasl.oauthbearer.token.endpoint.url sasl.password sasl.username security.protocol session.timeout.ms
+    socket.connection.setup.timeout.ms socket.keepalive.enable socket.timeout.ms ssl.ca.location ssl.ca.pem
+    ssl.certificate.location ssl.certificate.pem ssl.cipher.suites ssl.endpoint.identification.algorithm
+    ssl.key.location ssl.key.password ssl.key.pem sticky.partitioning.linger.ms transaction.timeout.ms
+    """.split(),
 )
-"""Names that people write most, to hint at."""
+"""Names that people write, to hint at."""
 
 
 class Troubles:

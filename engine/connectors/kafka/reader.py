@@ -9,8 +9,7 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Final, cast
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
-from bergsql.catalog.options import parse_duration
-from bergsql.engine.connectors.kafka.client import TIMEOUT, Troubles, told, translated
+from bergsql.engine.connectors.kafka.client import TIMEOUT, Troubles, told, translated, without_effect
 from bergsql.engine.connectors.kafka.offsets import Place, Places, Reset, reset_offset, starts, stops
 from bergsql.engine.streaming.changelog import OP, Batch
 from bergsql.engine.streaming.sources.base import Reader
@@ -55,8 +54,9 @@ class KafkaReader(Reader):
         self._group = source.options.get("properties.group.id")
         self._told_group = False
         self._next_look = 0.0
-        interval = source.options.get("scan.topic-partition-discovery.interval", "5 min")
-        self._interval = parse_duration(interval) / 1000
+        self._interval = source.discovery / 1000
+        if (note := without_effect(source.options)) is not None:
+            context.note(note)
         self._consumer = self._opened()
         try:
             with told(self._error):
@@ -318,7 +318,7 @@ class KafkaReader(Reader):
         return self._skipped
 
     def checkpointed(self, offset: Json) -> None:
-        if self._group is None:
+        if self._group is None or not self._source.commits:
             return
         from confluent_kafka import KafkaException, TopicPartition
 

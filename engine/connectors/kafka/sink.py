@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.base import LocalSink
-from bergsql.engine.connectors.kafka.client import PREFIX, check_installed, configuration
+from bergsql.engine.connectors.kafka.client import PREFIX, check_installed, configuration, without_effect
 from bergsql.engine.connectors.kafka.encoding import Encoding
 from bergsql.engine.connectors.kafka.producer import HEADERS, TIMESTAMP, Topic
 from bergsql.engine.connectors.kafka.source import layout_of
@@ -54,6 +54,7 @@ class KafkaSink(LocalSink):
             tombstones=upserts,
         )
         partitioner = given.get("sink.partitioner", "default").casefold()
+        self.note = without_effect(given)
         self.topic = Topic(_topic(table), given[f"{PREFIX}bootstrap.servers"], configuration(given), partitioner)
         if partitioner == "round-robin" and layout.key is not None:
             raise BergError(
@@ -105,6 +106,8 @@ class KafkaSink(LocalSink):
     def writer(self, context: SinkContext, restored: int) -> Writer:
         from bergsql.engine.connectors.kafka.writer import ExactlyOnceWriter, PlainWriter
 
+        if self.note is not None:
+            context.note(self.note)
         if self.guarantee == _EXACTLY_ONCE:
             return ExactlyOnceWriter(self, context, restored)
         return PlainWriter(self, context, waits=self.is_at_once or self.guarantee != "none")

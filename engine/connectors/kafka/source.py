@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.options import parse_duration
 from bergsql.engine.connectors.base import LocalSource
-from bergsql.engine.connectors.kafka.client import PREFIX, check_installed, configuration
+from bergsql.engine.connectors.kafka.client import PREFIX, check_installed, configuration, whole_number
 from bergsql.engine.connectors.kafka.offsets import reset_of
 from bergsql.engine.connectors.kafka.options import key_columns, prefix_of
 from bergsql.engine.connectors.kafka.rows import Layout
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bergsql.engine.streaming.sources.base import Json, Reader, ReaderContext
 
 SERVERS: Final = f"{PREFIX}bootstrap.servers"
-GROUP: Final = f"{PREFIX}group.id"
+_DISCOVERY: Final = "scan.topic-partition-discovery.interval"
 
 
 class KafkaSource(LocalSource):
@@ -41,6 +42,19 @@ class KafkaSource(LocalSource):
         self.reset = reset_of(given)
         self.from_start = upserts
         """Whether a new job begins with the first message always."""
+
+    @property
+    def discovery(self) -> int:
+        """How often to look for new partitions, in milliseconds; nothing, or less: never."""
+        key = f"{PREFIX}partition.discovery.interval.ms"
+        if _DISCOVERY not in self.options and key in self.options:
+            return whole_number(self.options, key)
+        return parse_duration(self.options.get(_DISCOVERY, "5 min"))
+
+    @property
+    def commits(self) -> bool:
+        """Whether the group hears of checkpoints."""
+        return self.options.get(f"{PREFIX}commit.offsets.on.checkpoint", "true").casefold() != "false"
 
     @property
     def topics(self) -> tuple[str, ...]:
