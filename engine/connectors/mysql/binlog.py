@@ -163,12 +163,10 @@ class Binlog:
             case "HeartbeatLogEvent":
                 ident = event.ident
                 self._passed(ident if isinstance(ident, str) else ident.decode(), event.packet.log_pos)
-            case (
-                "FormatDescriptionEvent"
-                | "MariadbGtidListEvent"
-                | "MariadbBinLogCheckPointEvent"
-                | "PreviousGtidsEvent"
-            ):
+            case "FormatDescriptionEvent":
+                self._transactions.described(event.timestamp)
+                self._passed(stream.log_file, stream.log_pos)
+            case "MariadbGtidListEvent" | "MariadbBinLogCheckPointEvent" | "PreviousGtidsEvent":
                 self._passed(stream.log_file, stream.log_pos)
             case "NotImplementedEvent" if event.event_type in _COMPRESSED:
                 raise BergError(
@@ -189,7 +187,8 @@ class Binlog:
 
     def _take_gtid(self, event: Any, *, is_mariadb: bool) -> None:
         known = self._transactions.base.gtid
-        self._transactions.named(with_transaction(known, event.gtid, is_mariadb=is_mariadb))
+        if is_mariadb or known is not None:  # from where MySQL's are not known, some of them would tell of no place
+            self._transactions.named(with_transaction(known, event.gtid, is_mariadb=is_mariadb))
         if is_mariadb and not event.flags & _ALONE:  # MySQL says BEGIN
             self._transactions.begin(in_two_phases=bool(event.flags & _PREPARED))
 

@@ -115,6 +115,11 @@ class Server:
         return "mariadb" in self.version.casefold()
 
     @property
+    def identity(self) -> str:
+        """What tells it from other servers. MariaDB has no more than the number that its administrator gave it."""
+        return self.variables.get("server_uuid") or f"server-id {self.variables.get('server_id', 0)}"
+
+    @property
     def tells_places(self) -> bool:
         """Whether it tells the place in the binlog that a snapshot is as of."""
         return self.is_mariadb

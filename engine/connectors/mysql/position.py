@@ -17,6 +17,9 @@ class Position:
 
     gtid
         What was read by GTIDs, where the server has them: the same place on another server.
+    begun
+        When the file was begun, in seconds since 1970: tells it from one of another server, or of another time, that
+        has the same name.
     """
 
     file: str
@@ -24,6 +27,7 @@ class Position:
     gtid: str | None = None
     events: int = 0
     row: int = 0
+    begun: int | None = None
 
     @cached_property
     def order(self) -> tuple[int, int, int, int]:
@@ -42,6 +46,8 @@ class Position:
             made["gtid"] = self.gtid
         if self.events or self.row:
             made |= {"events": self.events, "row": self.row}
+        if self.begun is not None:
+            made["begun"] = self.begun
         return made
 
     @staticmethod

@@ -58,12 +58,14 @@ class MysqlReader(Reader):
                 self._at = startup.begin(self._options, self._server, self._session, tables)
             else:
                 self._at = Offset.from_json(offset)
-            self._by_gtid = startup.by_gtid(self._options, self._server, self._session, self._at.position)
+            self._by_gtid = startup.by_gtid(self._options, self._server, self._session, self._at)
         except BaseException:
             self._session.close()
             raise
         self._foreign = self._by_gtid
         """Whether the position is in files of another server."""
+        if not self._foreign:
+            self._at = replace(self._at, server=self._server.identity)
         self._kept = self._at
 
     # --- what the runtime asks ----------------------------------------------------------------------------------------
@@ -196,7 +198,8 @@ class MysqlReader(Reader):
                 self._lag = max(0, now_ms() - event.timestamp)
             self._binlog.take()
             self._at = replace(self._at, position=event.position)
-            self._foreign = self._foreign and inside
+            if self._foreign and not inside:
+                self._foreign, self._at = False, replace(self._at, server=self._server.identity)
             self._reached = self._reached or (upto is not None and not inside and place == upto)
             if time.monotonic() > deadline:
                 break

@@ -10,7 +10,7 @@ from bergsql.engine.connectors.cdc.handover import Name, Progress
 from bergsql.engine.connectors.mysql.client import connection_settings
 from bergsql.engine.connectors.mysql.errors import NEW_SNAPSHOT, told
 from bergsql.engine.connectors.mysql.offsets import Offset
-from bergsql.engine.connectors.mysql.position import Position
+from bergsql.engine.connectors.mysql.position import Position, place_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,22 +22,25 @@ if TYPE_CHECKING:
 def begin(options: MysqlOptions, server: Server, session: Session, tables: Sequence[Name]) -> Offset:
     """Where a new reader of ``tables`` begins. A snapshot's place in the binlog is before its rows are read."""
     startup = options.startup
+    if startup.mode == "specific-offset" and startup.gtids is not None:
+        return Offset(Position("", 0, startup.gtids, startup.skip_events, startup.skip_rows))
+    progress, events, rows, executed = Progress(), 0, 0, None
     match startup.mode:
         case "earliest-offset":
-            return Offset(Position(files(session)[0], 4))
-        case "specific-offset" if startup.gtids is not None:
-            return Offset(Position("", 0, startup.gtids, startup.skip_events, startup.skip_rows))
+            file, pos = files(session)[0], 4
         case "specific-offset":
             assert startup.file is not None
-            if startup.file not in files(session):
-                raise gone(options, session, startup.file)
-            return Offset(Position(startup.file, startup.pos, None, startup.skip_events, startup.skip_rows))
+            file, pos, events, rows = startup.file, startup.pos, startup.skip_events, startup.skip_rows
+            if file not in files(session):
+                raise gone(options, session, file)
         case "timestamp":
-            file = _file_before(options, session, startup.timestamp or 0)
-            return Offset(Position(file, 4), since=startup.timestamp)
-    place = server.status(session)
-    position = Position(*place[:2], gtids_at(server, session, *place))
-    return Offset(position, Progress(tuple(tables)) if startup.snapshot else Progress())
+            file, pos = _file_before(options, session, startup.timestamp or 0), 4
+        case _:
+            file, pos, executed = server.status(session)
+            progress = Progress(tuple(tables)) if startup.snapshot else progress
+    gtid = gtids_at(server, session, file, pos, executed)
+    position = Position(file, pos, gtid, events, rows, _begun(options, file))
+    return Offset(position, progress, since=startup.timestamp, server=server.identity)
 
 
 def gtids_at(server: Server, session: Session, file: str, pos: int, executed: str | None = None) -> str | None:
@@ -49,21 +52,46 @@ def gtids_at(server: Server, session: Session, file: str, pos: int, executed: st
     return text or None
 
 
-def by_gtid(options: MysqlOptions, server: Server, session: Session, position: Position) -> bool:
+def by_gtid(options: MysqlOptions, server: Server, session: Session, offset: Offset) -> bool:
     """Whether to read on by GTIDs, as the server's files are not those of the position: it is another server.
 
-    :raises BergError: INVALID where they are gone, and there are no GTIDs.
+    :raises BergError: INVALID where they are gone, and there are no GTIDs; or where the server began its binlog anew,
+        so that its GTIDs mean other transactions.
     """
+    position = offset.position
     if not position.file:
         return True
-    if position.file not in files(session):
-        if position.gtid is None:
+    there = files(session)
+    other = offset.server not in (None, server.identity)
+    if not other and offset.server is not None and _anew(options, position, there):
+        raise _elsewhere(options, f"began its binlog anew: its {position.file} is not the one that was read")
+    if position.gtid is None:
+        if other:
+            raise _elsewhere(options, "is another server than the one that was read, and what was read has no GTIDs")
+        if position.file not in there:
             raise gone(options, session, position.file)
-        return True
-    if position.gtid is None or not server.is_mariadb:
         return False
+    if not server.is_mariadb:
+        ((has,),) = session.rows("SELECT GTID_SUBSET(%s, @@GLOBAL.gtid_executed)", (position.gtid,))
+        if not has:
+            raise _elsewhere(options, "does not have the transactions that were read")
+        return other or position.file not in there
+    if other or position.file not in there:
+        return True
     found = gtids_at(server, session, position.file, position.pos)
     return set((found or "").split(",")) != set(position.gtid.split(","))
+
+
+def _anew(options: MysqlOptions, position: Position, there: Sequence[str]) -> bool:
+    """Whether a server that has the position's file, or had it, counts its files anew."""
+    if position.file in there:
+        return position.begun is not None and _begun(options, position.file) != position.begun
+    name = position.file.rpartition(".")[0]
+    return name == there[-1].rpartition(".")[0] and place_order(there[-1], 0) < place_order(position.file, 0)
+
+
+def _elsewhere(options: MysqlOptions, what: str) -> BergError:
+    return BergError(ErrorCode.INVALID, f"MySQL at {options.address} {what}.", hint=NEW_SNAPSHOT)
 
 
 def files(session: Session) -> list[str]:
@@ -90,7 +118,7 @@ def _file_before(options: MysqlOptions, session: Session, timestamp: int) -> str
     low, high = 0, len(there) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if _begun(options, there[middle]) < timestamp:
+        if _begun(options, there[middle]) * 1000 < timestamp:
             low = middle
         else:
             high = middle - 1
@@ -98,7 +126,7 @@ def _file_before(options: MysqlOptions, session: Session, timestamp: int) -> str
 
 
 def _begun(options: MysqlOptions, file: str) -> int:
-    """When a file of the binlog was begun, in milliseconds since 1970."""
+    """When a file of the binlog was begun, in seconds since 1970."""
     from pymysqlreplication import BinLogStreamReader
     from pymysqlreplication.event import FormatDescriptionEvent
 
@@ -115,6 +143,6 @@ def _begun(options: MysqlOptions, file: str) -> int:
         )
         try:
             event = stream.fetchone()
-            return 0 if event is None else int(event.timestamp) * 1000
+            return 0 if event is None else int(event.timestamp)
         finally:
             stream.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bergsql.engine.connectors.mysql.position import Position
 
 
@@ -27,7 +29,7 @@ class Transactions:
     @property
     def here(self) -> Position:
         """The place behind the rows that came, and those that were given before."""
-        return Position(self.base.file, self.base.pos, self.base.gtid, row=max(self.rows, self._given))
+        return replace(self.base, events=0, row=max(self.rows, self._given))
 
     def named(self, gtids: str) -> None:
         """When what begins now has ended, these are the transactions that were read."""
@@ -44,7 +46,7 @@ class Transactions:
 
     def end(self, file: str, pos: int) -> None:
         """A transaction is over: one may begin here."""
-        self.base = Position(file, pos, self._gtid or self.base.gtid)
+        self.base = Position(file, pos, self._gtid or self.base.gtid, begun=self._begun_of(file))
         self.rows = self._given = 0
         self.in_two_phases = self._open = False
 
@@ -55,7 +57,7 @@ class Transactions:
 
     def passed(self, file: str, pos: int) -> bool:
         """Between two transactions, on to a place before which nothing more was; whether it is a new one."""
-        moved = Position(file, pos, self.base.gtid)
+        moved = Position(file, pos, self.base.gtid, begun=self._begun_of(file))
         if self.rows or self._open or not self.base < moved:
             return False
         self.base = moved
@@ -64,5 +66,12 @@ class Transactions:
     def turned(self, file: str, pos: int) -> bool:
         """The binlog goes on in another file, and what has not ended never will; whether no rows of such came."""
         self._open = self.in_two_phases = False
-        self.base = Position(file, pos, self.base.gtid)
+        self.base = Position(file, pos, self.base.gtid, begun=self._begun_of(file))
         return not self.rows
+
+    def described(self, begun: int) -> None:
+        """The file that is read was begun then."""
+        self.base = replace(self.base, begun=begun)
+
+    def _begun_of(self, file: str) -> int | None:
+        return self.base.begun if file == self.base.file else None
