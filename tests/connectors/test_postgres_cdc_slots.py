@@ -126,6 +126,24 @@ def test_the_slot_never_moves_past_what_is_kept(followed: Followed) -> None:
         reader.until_rows(followed.rows)
 
 
+def test_a_publication_that_tells_of_the_whole_instead_of_its_partitions_is_refused(followed: Followed) -> None:
+    whole, slot = own_name("whole"), followed.slot
+    followed.server.run(
+        f"CREATE TABLE {whole} (id int PRIMARY KEY, v text) PARTITION BY RANGE (id)",
+        f"CREATE TABLE {whole}_p PARTITION OF {whole} FOR VALUES FROM (0) TO (9)",
+        f"ALTER TABLE {whole}_p REPLICA IDENTITY FULL",
+        f"CREATE PUBLICATION pub_{slot} FOR TABLE {whole} WITH (publish_via_partition_root)",
+    )
+    reader = ChangeReader(source(followed.server, slot, f"{whole}_p", COLUMNS, AT_ONCE))
+    with pytest.raises(BergError, match="as those of the table that it is a partition of") as told, reader.opened():
+        pass
+    assert told.value.code is ErrorCode.INVALID
+    followed.server.run(f"ALTER PUBLICATION pub_{slot} SET (publish_via_partition_root = false)")
+    with reader.opened():
+        followed.server.run(f"INSERT INTO {whole} VALUES (1, 'a')")
+        reader.until_rows(lambda: [(1, "a")])
+
+
 @pytest.mark.parametrize("with_", ["'scan.lsn-commit.checkpoints-num-delay'='1000'", AT_ONCE])
 def test_a_server_that_is_stopped_in_order_does_not_wait_for_a_reader(with_: str) -> None:
     server = Postgres()

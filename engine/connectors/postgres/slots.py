@@ -126,13 +126,7 @@ def ready_publication(
             "WHERE pubname = %s",
             [settings.publication],
         )
-        held = rows(
-            connection,
-            "SELECT c.oid::bigint FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname "
-            "JOIN pg_class c ON c.relname = p.tablename AND c.relnamespace = n.oid WHERE p.pubname = %s",
-            [settings.publication],
-        )
-        missing = [t for t in tables if t.id not in {i for (i,) in held}]
+        missing = _not_held(connection, settings, tables)
         _check_filters(connection, settings, ids)
         if resumed and missing:
             raise lost_changes(f"{what} does not hold {missing[0].full_name} any more.")
@@ -149,7 +143,14 @@ def ready_publication(
             )
         if found and missing and settings.autocreate == "filtered":
             rows(connection, f"ALTER PUBLICATION {name} ADD TABLE {listed}")
-            return
+            if not _not_held(connection, settings, missing):
+                return
+            raise BergError(
+                ErrorCode.INVALID,
+                f"{what} tells changes of {missing[0].full_name} as those of the table that it is a partition of.",
+                hint=f"ALTER PUBLICATION {name} SET (publish_via_partition_root = false); or name another one by "
+                "'debezium.publication.name'.",
+            )
     if not found:
         raise BergError(
             ErrorCode.NOT_FOUND,
@@ -163,6 +164,17 @@ def ready_publication(
             f"{what} does not hold {missing[0].full_name}.",
             hint=f"ALTER PUBLICATION {name} ADD TABLE {listed};",
         )
+
+
+def _not_held(connection: Connection[Any], settings: Settings, tables: Sequence[StoredTable]) -> list[StoredTable]:
+    """The tables of which the publication tells no changes."""
+    held = rows(
+        connection,
+        "SELECT c.oid::bigint FROM pg_publication_tables p JOIN pg_namespace n ON n.nspname = p.schemaname "
+        "JOIN pg_class c ON c.relname = p.tablename AND c.relnamespace = n.oid WHERE p.pubname = %s",
+        [settings.publication],
+    )
+    return [t for t in tables if (t.id,) not in held]
 
 
 def _check_filters(connection: Connection[Any], settings: Settings, ids: Sequence[int]) -> None:
