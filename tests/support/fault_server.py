@@ -39,7 +39,8 @@ def child(library: ctypes.CDLL, run: dict[str, Any]) -> None:
         for fd, path in ((0, os.devnull), (1, run["out"]), (2, run["err"])):
             os.dup2(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), fd)
         main = importlib.import_module(run["module"]).main
-        library.faults_arm(run["below"].encode(), run["mode"], run["at"], run["error"], run["kinds"])
+        below, path = run["below"].encode(), run["path"].encode()
+        library.faults_arm(below, run["mode"], run["at"], run["error"], run["kinds"], path)
         code = main(run["arguments"])
         sys.stdout.flush()
         sys.stderr.flush()

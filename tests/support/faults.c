@@ -27,7 +27,7 @@ struct step {
 };
 static struct state {
     int mode, at, error, kinds, fired, count;
-    char below[PATH_MAX];
+    char below[PATH_MAX], path[PATH_MAX];
     struct step steps[LOGGED];
 } *state;
 
@@ -36,8 +36,9 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 /* What the driver calls. */
-void faults_arm(const char *below, int mode, int at, int error, int kinds) {
+void faults_arm(const char *below, int mode, int at, int error, int kinds, const char *path) {
     state->below[0] = 0;
+    strcpy(state->path, path);
     state->mode = mode, state->at = at, state->error = error, state->kinds = kinds;
     state->fired = state->count = 0;
     strcpy(state->below, below);
@@ -71,14 +72,14 @@ static int step(enum kind kind, int dir, const char *path, long length, int *wro
     char full[PATH_MAX];
     int before = errno, n = -1;
     *wrong = 0;
-    if (resolve(dir, path, full)) {
+    int meant = state ? (state->kinds >> kind) & 1 : 0;
+    if (resolve(dir, path, full) && (!state->path[0] || (meant && strstr(full, state->path)))) {
         n = __atomic_fetch_add(&state->count, 1, __ATOMIC_SEQ_CST);
         if (n < LOGGED) {
             state->steps[n].kind = kind, state->steps[n].length = (int)length;
             size_t size = strlen(full), most = sizeof state->steps[n].path - 1;
             strcpy(state->steps[n].path, full + (size > most ? size - most : 0));
         }
-        int meant = (state->kinds >> kind) & 1;
         if (n == state->at && state->mode == KILL) state->fired = 1, die();
         if (n == state->at && state->mode == PRESS) state->fired = 1, kill(getpid(), SIGINT);
         if (n == state->at && state->mode == FAIL && meant) *wrong = state->error;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+DEADLINE = 300.0
+"""Seconds after which a run is taken not to end."""
 
 
 class Kind(IntEnum):
@@ -50,12 +53,16 @@ ALL = frozenset(Kind)
 
 
 class Fault(NamedTuple):
-    """A fault at the step number ``at``, counted from 0, if its kind is one of ``kinds``."""
+    """A fault at the step number ``at``, counted from 0, if its kind is one of ``kinds``.
+
+    With a ``path`` only steps of these kinds are counted whose path has it in it.
+    """
 
     mode: Mode
     at: int = -1
     error: int = 0
     kinds: frozenset[Kind] = ALL
+    path: str = ""
 
 
 NONE = Fault(Mode.COUNT)
@@ -89,8 +96,12 @@ class Faults:
         self, arguments: Sequence[str], below: Path, fault: Fault = NONE, *, module: str = "bergsql.shell.cli"
     ) -> Ran:
         """Run bergsql, with a fault among its steps below a directory. ``module`` is the one whose ``main`` it is."""
-        out, err = self.folder / "out", self.folder / "err"
-        for path in (out, err):
+        self.start(arguments, below, fault, module=module)
+        return self.ended()
+
+    def start(self, arguments: Sequence[str], below: Path, fault: Fault, *, module: str) -> None:
+        """Begin a run; :meth:`ended` must follow before the next."""
+        for path in self._texts:
             path.unlink(missing_ok=True)
         run = {
             "module": module,
@@ -100,16 +111,26 @@ class Faults:
             "at": fault.at,
             "error": fault.error,
             "kinds": sum(1 << kind for kind in fault.kinds),
-            "out": str(out),
-            "err": str(err),
+            "path": fault.path,
+            **{path.name: str(path) for path in self._texts},
         }
         assert self.process.stdin
-        assert self.process.stdout
         self.process.stdin.write(json.dumps(run) + "\n")
         self.process.stdin.flush()
+
+    def ended(self) -> Ran:
+        """Wait for the end of a run."""
+        assert self.process.stdout
+        ready, _, _ = select.select([self.process.stdout], [], [], DEADLINE)
+        assert ready, f"the run does not end: {[path.read_text() for path in self._texts if path.exists()]}"
         answer = json.loads(self.process.stdout.readline())
         steps = [Step(Kind(kind), length, path) for kind, length, path in answer["steps"]]
-        return Ran(answer["code"], out.read_text(), err.read_text(), answer["fired"], steps)
+        out, err = (path.read_text() for path in self._texts)
+        return Ran(answer["code"], out, err, answer["fired"], steps)
+
+    @property
+    def _texts(self) -> tuple[Path, Path]:
+        return self.folder / "out", self.folder / "err"
 
 
 @contextmanager
