@@ -166,6 +166,7 @@ def test_canal(place: Place) -> None:
         {"data": [first, second], "old": [{"name": "b"}, {"name": "c", "weight": None}], "type": "UPDATE"},
         {"data": None, "type": "ALTER", "isDdl": True, "sql": "ALTER TABLE t"},
         {"data": [second], "type": "DELETE"},
+        {"data": None, "type": "GTID"},
     ]
     one, two = (1, "a", Decimal("1.50")), (2, None, Decimal(2))
     assert changes(place, made("canal-json"), messages) == [
@@ -193,6 +194,10 @@ def test_canal_of_some_databases_with_metadata(place: Place) -> None:
         (0, 0, False, 0, "shop", "a", {"id": -5}, ["id"], *times),
         (1, 0, False, 1, "shop2", "a", {"id": -5}, ["id"], *times),
     ]
+    with pytest.raises(BergError, match="A message is no JSON object"):
+        changes(place, made("canal-json", options=options), [b"{"])
+    with pytest.raises(BergError, match="A message has no table, which canal-json.table.include asks for"):
+        changes(place, made("canal-json", options=options), [{"data": [NEW], "type": "INSERT", "database": "shop"}])
     with pytest.raises(BergError, match=r"'\(' is not a value of 'canal-json.table.include'"):
         made("canal-json", options={"table.include": "("})
 

@@ -17,7 +17,19 @@ from bergsql.engine.streaming.changelog import RowKind
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import TableColumn
 
-_DDL = ("CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX", "QUERY")
+_OTHERS = (
+    "CREATE",
+    "ALTER",
+    "ERASE",
+    "RENAME",
+    "CINDEX",
+    "DINDEX",
+    "QUERY",
+    "GTID",
+    "XACOMMIT",
+    "XAROLLBACK",
+    "MHEARTBEAT",
+)
 """Types of messages that tell no change of rows."""
 
 
@@ -53,12 +65,12 @@ class CanalMessages(ChangeMessages):
 
     def _skipped(self, database: str, table: str, type_: str) -> str:
         left_out = [
-            f"NOT coalesce(regexp_full_match({value}, {string_literal(self.option(name) or '')}), false)"
+            f"{value} IS NOT NULL AND NOT coalesce(regexp_full_match({text(value)}, {string_literal(wanted)}), false)"
             for name, value in (("database.include", database), ("table.include", table))
-            if self.option(name)
+            if (wanted := self.option(name))
         ]
-        ddl = ", ".join(f"'{t}'" for t in _DDL)
-        return " OR ".join((*left_out, f"{type_} IN ({ddl})"))
+        others = ", ".join(f"'{t}'" for t in _OTHERS)
+        return " OR ".join((*left_out, f"{type_} IN ({others})"))
 
     def envelope(self) -> Envelope:
         parts = ("/type", "/database", "/table", "/sqlType", "/mysqlType", "/pkNames", "/ts", "/es")
@@ -72,15 +84,22 @@ class CanalMessages(ChangeMessages):
         }
         inserts = f"list_transform(range({count}), lambda i: {image(RowKind.INSERT, '/data', 'i')})"
         new = "w.data[image.i + 1]"
+        database, table = "e[2]", "e[3]"
+        unnamed = [
+            (f"{value} IS NULL", f"'A message has no {name}, which canal-json.{name}.include asks for'")
+            for name, value in (("database", database), ("table", table))
+            if self.option(f"{name}.include")
+        ]
         return Envelope(
             parts=parts,
-            skipped=self._skipped(text("e[2]"), text("e[3]"), type_),
+            skipped=self._skipped(database, table, type_),
             problem=(
                 (f"{type_} = 'TRUNCATE'", "'A message says that its table was emptied, which cannot be followed'"),
                 (
                     f"{type_} NOT IN ('INSERT', 'UPDATE', 'DELETE')",
                     "'A message is none of Canal, whose type is INSERT, UPDATE or DELETE'",
                 ),
+                *unnamed,
                 (
                     f"coalesce(json_type(doc, '/data'), '') <> 'ARRAY' OR {bad % 'data'}",
                     "'A message has no array of objects in its data'",
@@ -98,8 +117,8 @@ class CanalMessages(ChangeMessages):
             ),
             part=Part('{"data": [%s], "old": [%s]}', overlaid(self.columns, new, "w.old[image.i + 1]"), "image.at"),
             metadata={
-                "database": text("e[2]"),
-                "table": text("e[3]"),
+                "database": text(database),
+                "table": text(table),
                 "sql-type": "e[4]",
                 "pk-names": "e[6]",
                 "ingestion-timestamp": millis("e[7]"),

@@ -90,7 +90,8 @@ class ChangeMessages(MessageFormat):
         )
         sql = f"(SELECT {names}, line, doc, json_extract(doc, [{paths}]) AS e FROM {sql})"
         # JSON's null is no more than no message at all: some converters write tombstones so.
-        sql = f"(SELECT * FROM {sql} WHERE NOT coalesce(json_type(doc) = 'NULL' OR {envelope.skipped}, false))"
+        skipped = f"doc IS NOT NULL AND (json_type(doc) = 'NULL' OR {envelope.skipped})"
+        sql = f"(SELECT * FROM {sql} WHERE NOT coalesce({skipped}, false))"
         problems = "".join(f" WHEN {condition} THEN {text}" for condition, text in envelope.problem)
         problem = f"CASE WHEN doc IS NULL THEN 'A message is no JSON object'{problems} END"
         sql = f"(SELECT *, {problem} AS problem FROM {sql})"
