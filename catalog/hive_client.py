@@ -20,8 +20,8 @@ _LONGEST_IDLE: Final = 60.0
 class NoAnswer(BergError):
     """The metastore gave no answer: nobody knows whether it did what it was asked."""
 
-    def __init__(self, uri: str, error: Exception) -> None:
-        message = f"The Hive metastore at {uri} does not answer: {_words(error)}."
+    def __init__(self, uri: str, why: str) -> None:
+        message = f"The Hive metastore at {uri} does not answer: {why}."
         super().__init__(ErrorCode.CONNECTION, message, hint="Look whether it runs, and at 'uri'.")
 
 
@@ -48,11 +48,10 @@ class Connection:
             self._asking = True
             try:
                 answer = call(*arguments)
-            except (TTransportException, TProtocolException, EOFError, OSError) as error:
-                # Thrift's words for the end of a connection are those of its parts.
-                if isinstance(error, EOFError) or getattr(error, "type", None) == TTransportException.END_OF_FILE:
-                    error = EOFError("the connection was closed")
-                raise NoAnswer(self._uri, error) from error
+            except TProtocolException as error:
+                raise NoAnswer(self._uri, "what answers there is no metastore") from error
+            except (TTransportException, EOFError, OSError) as error:
+                raise NoAnswer(self._uri, _broken(error)) from error
             except TException:
                 self._asking = False
                 raise
@@ -132,10 +131,10 @@ class HiveClient:
                 socket.handle.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
             except (TTransport.TTransportException, OSError) as error:
                 if n == len(self._places) - 1:
-                    raise NoAnswer(self.uri, error) from error
+                    raise NoAnswer(self.uri, _broken(error)) from error
                 continue
             transport = TTransport.TBufferedTransport(socket)
-            return Connection(Client(TBinaryProtocolAccelerated(transport)), transport, self.uri)
+            return Connection(Client(TBinaryProtocolAccelerated(transport, strictRead=True)), transport, self.uri)
         raise AssertionError("there is one place at least")
 
 
@@ -179,13 +178,20 @@ def outcome_counts(client: HiveClient, doing: str, happened: Callable[[Connectio
         raise CommitStateUnknown(message) from error
 
 
-def _words(error: BaseException) -> str:
-    """The first line of what an error says."""
-    below = getattr(error, "inner", None)
+def _broken(error: Exception) -> str:
+    """What became of a connection: Thrift tells it in the words of its parts."""
+    from thrift.transport.TTransport import TTransportException
+
+    below = getattr(error, "inner", None) or error
     if isinstance(below, TimeoutError):
         return f"nothing came for {_TIMEOUT // 1000} s"
-    if isinstance(below, OSError) and below.strerror:
-        return below.strerror
+    if isinstance(below, EOFError) or getattr(error, "type", None) == TTransportException.END_OF_FILE:
+        return "the connection was closed"
+    return below.strerror if isinstance(below, OSError) and below.strerror else _words(error)
+
+
+def _words(error: BaseException) -> str:
+    """The first line of what an error says."""
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     return str(text).strip().splitlines()[0].rstrip(".")[:300]
 

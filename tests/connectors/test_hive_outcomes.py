@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socketserver
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -93,6 +95,59 @@ def test_the_outcome_is_told(
         do(session, change)
     assert len([each for each in proxy.seen[before:] if each.startswith(call)]) == 1
     assert wanted in str(rows(session, query.format(database)))
+
+
+@pytest.mark.parametrize(
+    ("call", "statement"),
+    [
+        ("get_all_databases", "SHOW DATABASES IN p"),
+        ("get_database", "DESCRIBE DATABASE p.`default`"),
+        ("get_all_tables", "SHOW TABLES"),
+        ("get_table_objects_by_name", "SHOW TABLES"),
+        ("get_table", "DESCRIBE t"),
+        ("lock", "INSERT INTO t VALUES (1)"),
+        ("check_lock", "INSERT INTO t VALUES (1)"),
+    ],
+)
+@pytest.mark.usefixtures("database")
+def test_a_broken_connection_is_told_in_one_way(session: Session, proxy: WireProxy, call: str, statement: str) -> None:
+    do(session, "CREATE TABLE t (a INT)")
+    proxy.arm(f"^{call}$")
+    with pytest.raises(BergError) as broken:
+        rows(session, statement)
+    assert broken.value.code is ErrorCode.CONNECTION
+    uri = f"thrift://{proxy.address}"
+    assert broken.value.message in (
+        f"The Hive metastore at {uri} does not answer: Connection reset by peer.",
+        f"The Hive metastore at {uri} does not answer: the connection was closed.",
+    )
+    assert rows(session, "SELECT * FROM t") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers there is no metastore"),
+        (b"\x15\x03\x01\x00\x02\x02\x16", "what answers there is no metastore"),
+        (b"", "the connection was closed"),
+    ],
+    ids=["http", "tls", "nothing"],
+)
+def test_something_else_answers(session: Session, tmp_path: Path, answer: bytes, why: str) -> None:
+    class Other(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(4096)
+            self.request.sendall(answer)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        do(session, CATALOG.format("other", address, tmp_path))
+        with pytest.raises(BergError) as told:
+            do(session, "SHOW DATABASES IN other")
+        server.shutdown()
+    assert told.value.code is ErrorCode.CONNECTION
+    assert told.value.message == f"The Hive metastore at thrift://{address} does not answer: {why}."
 
 
 def locks(hive: Hive, database: str) -> list[Any]:
