@@ -227,6 +227,59 @@ def test_messages_of_several_schemas(place: Place, registry: Registry) -> None:
     assert registry.asked == ["GET /schemas/ids/1", "GET /schemas/ids/2"]  # each once
 
 
+@pytest.mark.parametrize(
+    ("written", "value", "read", "wanted"),
+    [
+        ({"type": "long", "logicalType": "timestamp-micros"}, 1_700_000_000_123_456, BIGINT, 1_700_000_000_123_456),
+        (["null", {"type": "int", "logicalType": "date"}], 19_000, INT, 19_000),
+        ("bytes", b"\xff\x83", DataType(Kind.DECIMAL, 10, 2), Decimal("-1.25")),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, Decimal("-1.25"), DataType(Kind.BYTES), b"\x83"),
+        ({"type": "array", "items": {"type": "long", "logicalType": "timestamp-millis"}}, [1], DataType(Kind.ARRAY, children=(Field("element", BIGINT),)), [1]),
+    ],
+)  # fmt: skip
+def test_a_column_may_be_of_the_plain_type(
+    place: Place, registry: Registry, written: Any, value: Any, read: DataType, wanted: Any
+) -> None:
+    """As in Flink, where types are told apart without what they mean."""
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": written}]}
+    number = registry.register("t", json.dumps(schema))
+    message = binary(schema, {"a": value}, b"\0" + number.to_bytes(4, "big"))
+    assert place.decoded(confluent(registry, [("a", read)]), [message]) == [(0, False, wanted)]
+
+
+def test_a_boolean_is_no_time(place: Place, registry: Registry) -> None:
+    schema = '{"type": "record", "name": "r", "fields": [{"name": "a", "type": "boolean"}]}'
+    registry.register("t", schema)
+    with pytest.raises(BergError, match="A message is no value of Avro for the table's columns"):
+        place.decoded(confluent(registry, [("a", TS3)]), [b"\0\0\0\0\x01\x01"])
+
+
+def test_json_of_avro_is_one_value_on_any_lines(place: Place) -> None:
+    format_ = made(options={"encoding": "json"})
+    assert place.decoded(format_, [b'{"a": {"string": "x"},\n"b": {"int": 1}}']) == [(0, False, "x", 1)]
+    with pytest.raises(BergError, match="A message is no value of Avro"):
+        place.decoded(format_, [b'{"a": null, "b": null}\n{"a": null, "b": null}'])
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"a": "string"}, "it has no field for the column 'b'"),
+        ({"a": "string", "b": "int", "z": "int"}, "its field 'z' is no column, and has no default"),
+        ({"a": "int", "b": "int"}, "A row cannot be written as a message of Avro by its schema: .*field a"),
+    ],
+)
+def test_a_schema_of_ones_own_that_does_not_fit(
+    place: Place, registry: Registry, fields: dict[str, str], told: str
+) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+    with pytest.raises(BergError, match=told):
+        place.encoded(
+            confluent(registry, options={"schema": json.dumps(schema)}),
+            "(SELECT 'x' AS c0, 1 AS c1, 0::TINYINT AS op)",
+        )
+
+
 def test_what_is_written_is_registered_once(place: Place, registry: Registry) -> None:
     format_ = confluent(registry)
     rows = "(SELECT 'x' AS c0, 1 AS c1, 0::TINYINT AS op, 7 AS m0)"

@@ -196,7 +196,7 @@ def test_canal_of_some_databases_with_metadata(place: Place) -> None:
     ]
     with pytest.raises(BergError, match="A message is no JSON object"):
         changes(place, made("canal-json", options=options), [b"{"])
-    with pytest.raises(BergError, match="A message has no table, which canal-json.table.include asks for"):
+    with pytest.raises(BergError, match=r"A message has no table, which canal-json\.table\.include asks for"):
         changes(place, made("canal-json", options=options), [{"data": [NEW], "type": "INSERT", "database": "shop"}])
     with pytest.raises(BergError, match=r"'\(' is not a value of 'canal-json.table.include'"):
         made("canal-json", options={"table.include": "("})

@@ -15,6 +15,7 @@ from bergsql.engine.connectors.messages.avro_rows import arrow_types, plain, rea
 from bergsql.engine.connectors.messages.base import BROKEN, DATA, NUMBER, MessageContext, MessageFormat
 from bergsql.engine.connectors.messages.texts import as_batch, others
 from bergsql.engine.sql.type_names import duckdb_name
+from bergsql.engine.sql.types import DataType, Field, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +98,11 @@ class AvroRows(MessageFormat):
             convert = writing(column.type, legacy=legacy)
             values.append(given if convert is None else [None if v is None else convert(v) for v in given])
         names = [c.name for c in self.columns]
-        data = [write(dict(zip(names, row, strict=True))) for row in zip(*values, strict=True)]
+        try:
+            data = [write(dict(zip(names, row, strict=True))) for row in zip(*values, strict=True)]
+        except Exception as error:  # a schema of one's own may be of anything
+            message = f"A row cannot be written as a message of Avro by its schema: {error}."
+            raise BergError(ErrorCode.EXECUTION, message) from None
         made = found.drop_columns(columns).append_column(DATA, pa.array(data, pa.binary()))
         more = "".join(f", {name}" for name in passed)
         return f"(SELECT {DATA}{more} FROM {context.relation(made)})"
@@ -143,7 +148,9 @@ class AvroMessages(AvroRows):
         schema = self._parsed
 
         def of_json(data: bytes) -> dict[str, Any]:
-            found: Any = next(iter(fastavro.json_reader(StringIO(data.decode()), schema)))
+            # On one line: fastavro reads a value a line, and passes over what follows.
+            line = json.dumps(json.loads(data))
+            found: Any = next(iter(fastavro.json_reader(StringIO(line), schema)))
             return dict(found)
 
         return of_json if self._is_json else lambda data: read_binary(data, schema)
@@ -182,8 +189,8 @@ def binary_writer(schema: Json, head: bytes = b"") -> Write:
     return write
 
 
-def parsed(text: str) -> Json:
-    """A schema for reading and writing, of its JSON.
+def parsed(text: str, columns: Sequence[TableColumn]) -> Json:
+    """A schema for reading and writing ``columns``, of its JSON.
 
     :raises ValueError: where it is no record, or has something that is not read here.
     """
@@ -195,6 +202,7 @@ def parsed(text: str) -> Json:
     if not isinstance(found, dict) or found.get("type") != "record":
         raise ValueError("it is no record")
     try:
-        return fastavro.parse_schema(plain(found))
+        row = DataType(Kind.ROW, children=tuple(Field(c.name, c.type) for c in columns))
+        return fastavro.parse_schema(plain(found, row))
     except Exception as error:
         raise ValueError(str(error)) from None

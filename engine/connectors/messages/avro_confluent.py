@@ -70,10 +70,24 @@ class ConfluentAvroMessages(AvroRows):
         text = self.option("schema")
         if text is not None:
             try:
-                self._own = parsed(text)
+                self._own = parsed(text, columns)
+                self._check_own(self._own["fields"])
             except ValueError as error:
                 message = f"'{self.name}.schema' is no schema that can be used: {error}."
                 raise BergError(ErrorCode.OPTION, message) from None
+
+    def _check_own(self, fields: Sequence[Json]) -> None:
+        """Fields are columns, or need no value.
+
+        :raises ValueError:
+        """
+        names = {f["name"] for f in fields}
+        if lost := next((c.name for c in self.columns if c.name not in names), None):
+            raise ValueError(f"it has no field for the column '{lost}'")
+        for field in fields:
+            may_lack = "default" in field or (isinstance(field["type"], list) and "null" in field["type"])
+            if not may_lack and field["name"] not in {c.name for c in self.columns}:
+                raise ValueError(f"its field '{field['name']}' is no column, and has no default")
 
     def reader(self) -> Read:
         def read(data: bytes) -> dict[str, Any]:
@@ -88,7 +102,7 @@ class ConfluentAvroMessages(AvroRows):
         if number not in self._known:
             text = self._registry.schema(number)
             try:
-                self._known[number] = parsed(text)
+                self._known[number] = parsed(text, self.columns)
             except ValueError as error:
                 message = f"Schema {number} of the schema registry cannot be read: {error}."
                 raise BergError(ErrorCode.EXECUTION, message) from None
@@ -105,5 +119,5 @@ class ConfluentAvroMessages(AvroRows):
                 text = json.dumps(schema_of(self.columns, hint, legacy=True))
             number = self._registry.register(subject, text)
             head = bytes([_MAGIC]) + number.to_bytes(4, "big")
-            self._written = binary_writer(self._own or parsed(text), head), "local-timestamp" not in text
+            self._written = binary_writer(self._own or parsed(text, self.columns), head), "local-timestamp" not in text
         return self._written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time
+from decimal import Context, Decimal
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ Convert = Callable[[Any], Any]
 """What makes one value, which is not None, of another."""
 ROW_NAME: Final = "org.apache.flink.avro.generated.record"
 """What Flink calls the record of a table."""
+_DIGITS: Final = Context(prec=100)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -94,18 +96,24 @@ def _type(type_: DataType, name: str, column: str, hint: str, *, legacy: bool) -
     raise BergError(ErrorCode.TYPE, message, hint=told)
 
 
-def plain(schema: Json) -> Json:
-    """The schema without what says that a text is a UUID: it is read as the text."""
+def plain(schema: Json, type_: DataType | None = None) -> Json:
+    """The schema without what makes more of a value than a column of ``type_`` holds: a UUID is its text, a time is a
+    number where the column is one, a decimal bytes."""
     if isinstance(schema, list):
-        return [plain(s) for s in schema]
+        return [plain(s, type_) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {k: v for k, v in schema.items() if not (k == "logicalType" and v == "uuid")}
-    for key in ("type", "items", "values"):
-        if isinstance(made.get(key), dict | list):
-            made[key] = plain(made[key])
+    bare = type_ is not None and type_.kind in (*INTEGERS, *BINARIES)
+    made = {k: v for k, v in schema.items() if not (k == "logicalType" and (bare or v == "uuid"))}
+    parts = type_.children if type_ is not None else ()
+    for key, kind, place in (("items", Kind.ARRAY, 0), ("values", Kind.MAP, 1)):
+        if key in made:
+            made[key] = plain(made[key], parts[place].type if type_ is not None and type_.kind is kind else None)
+    if isinstance(made.get("type"), dict | list):
+        made["type"] = plain(made["type"], type_)
     if "fields" in made:
-        made["fields"] = [plain(f) for f in made["fields"]]
+        types = {f.name: f.type for f in parts}
+        made["fields"] = [plain(f, types.get(f["name"])) for f in made["fields"]]
     return made
 
 
@@ -126,10 +134,16 @@ def reading(type_: DataType) -> Convert | None:
 
     def stamp(value: Any) -> Any:
         # A number without a meaning of its own is one of milliseconds, as in Flink.
-        return datetime.fromtimestamp(0, UTC) + _millis(value) if isinstance(value, int) else value
+        return datetime.fromtimestamp(0, UTC) + _millis(value) if type(value) is int else value
 
     def clock(value: Any) -> Any:
-        return (datetime.min + _millis(value)).time() if isinstance(value, int) else value
+        return (datetime.min + _millis(value)).time() if type(value) is int else value
+
+    def decimal(value: Any) -> Any:
+        # As in Flink, bytes without a meaning of their own are the digits.
+        if isinstance(value, bytes):
+            return Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-(type_.scale or 0), _DIGITS)
+        return value
 
     def whole(value: Any) -> Any:
         if type(value) is not int:
@@ -141,6 +155,8 @@ def reading(type_: DataType) -> Convert | None:
             return stamp
         case Kind.TIME:
             return clock
+        case Kind.DECIMAL:
+            return decimal
         case kind if kind in INTEGERS:
             return whole
     return _within(type_, reading, lambda made: list(made.items()))
