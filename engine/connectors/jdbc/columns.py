@@ -26,6 +26,7 @@ class Family(StrEnum):
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
+    YEAR = "year"  # MySQL, which takes 70 for 1970 wherever it is compared or written
     DECIMAL = "decimal"
     FLOAT = "float"
     DOUBLE = "double"
@@ -73,7 +74,8 @@ class StoredTable(NamedTuple):
 
 
 _FAMILIES: Final = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "MEDIUMINT", "INTEGER", "BIGINT", "YEAR", "OID"), Family.INTEGER),
+    **dict.fromkeys(("TINYINT", "SMALLINT", "MEDIUMINT", "INTEGER", "BIGINT", "OID"), Family.INTEGER),
+    "YEAR": Family.YEAR,
     **dict.fromkeys(("NUMERIC", "DECIMAL"), Family.DECIMAL),
     **dict.fromkeys(("FLOAT", "REAL"), Family.FLOAT),
     **dict.fromkeys(("DOUBLE", "DOUBLE_PRECISION"), Family.DOUBLE),
@@ -94,7 +96,7 @@ _FAMILIES: Final = {
 
 _TAKEN: Final[dict[Kind, frozenset[Family]]] = {
     Kind.BOOLEAN: frozenset({Family.BOOLEAN}),
-    **dict.fromkeys((*INTEGERS, Kind.DECIMAL), frozenset({Family.INTEGER, Family.DECIMAL})),
+    **dict.fromkeys((*INTEGERS, Kind.DECIMAL), frozenset({Family.INTEGER, Family.YEAR, Family.DECIMAL})),
     **dict.fromkeys(FLOATS, frozenset({Family.FLOAT, Family.DOUBLE})),
     **dict.fromkeys(TEXTS, frozenset({Family.TEXT, Family.OTHER})),
     **dict.fromkeys(BINARIES, frozenset({Family.BINARY})),
@@ -224,6 +226,8 @@ def natural(stored: Stored) -> DataType | None:
     match stored.family:
         case Family.BOOLEAN:
             return DataType(Kind.BOOLEAN)
+        case Family.YEAR:
+            return DataType(Kind.SMALLINT)
         case Family.INTEGER:
             return _integer(stored.shown.upper())
         case Family.DECIMAL:
@@ -251,7 +255,6 @@ def _integer(shown: str) -> DataType:
         ("TINYINT", Kind.TINYINT, Kind.SMALLINT),
         ("SMALLINT", Kind.SMALLINT, Kind.INT),
         ("MEDIUMINT", Kind.INT, Kind.INT),
-        ("YEAR", Kind.SMALLINT, Kind.SMALLINT),
     ):
         if shown.startswith(name):
             return DataType(wide if unsigned else signed)

@@ -118,6 +118,8 @@ class Askable:
             return op is Op.EQ and isinstance(value, bool)
         if sqlite or self._address.zero_dates == "ROUND":
             return False
+        if self._address.dialect is Dialect.POSTGRES and _is_last(value):
+            return False
         return _is_time(kind, stored, column.type.fractional_digits, value)
 
     def is_key(self, name: str) -> bool:
@@ -152,11 +154,16 @@ class Askable:
                 return columns[str(column)].is_not(None)
             case Compare(column, op, value):
                 return self._compared(columns[str(column)], str(column), op, value)
+            case In(column, values) if self._columns[str(column)][0].type.kind is Kind.BOOLEAN:
+                return sa.or_(*(self._compared(columns[str(column)], str(column), Op.EQ, v) for v in values))
             case In(column, values):
                 return self.comparable(columns[str(column)], str(column), values).in_([_given(v) for v in values])
             case StartsWith(column, prefix):
                 pattern = str(prefix).replace("!", "!!").replace("%", "!%").replace("_", "!_")
-                return self.comparable(columns[str(column)], str(column), [prefix]).like(f"{pattern}%", escape="!")
+                compared = self.comparable(columns[str(column)], str(column), [prefix])
+                if self._address.dialect is Dialect.POSTGRES:
+                    compared = sa.collate(compared, "C")  # there are collations that know no LIKE
+                return compared.like(f"{pattern}%", escape="!")
             case AlwaysFalse():
                 return sa.false()
         return sa.true()
@@ -199,6 +206,11 @@ def _is_number(value: object, *, whole: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int if whole else int | Decimal):
         return False
     return bool(_LEAST <= value <= _MOST) if whole else bool(abs(value) < 10**37)
+
+
+def _is_last(value: object) -> bool:
+    """Whether a date or time is one that PostgreSQL's ``infinity`` is read as, which is behind all of them there."""
+    return isinstance(value, date) and value.timetuple()[:3] in ((9999, 12, 31), (1, 1, 1))
 
 
 def _is_time(kind: Kind, stored: Stored, declared: int, value: object) -> bool:

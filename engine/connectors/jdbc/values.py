@@ -62,7 +62,7 @@ class Values:
         self._types = [arrow_type(c.type) for c in self.columns]
         pairs = list(zip(self.columns, self.stored, strict=True))
         self._read = [reading(c.type, s, address) for c, s in pairs]
-        self._plain = [_is_plain(c.type, s) for c, s in pairs]
+        self._plain = [_is_plain(c.type, s, address.dialect) for c, s in pairs]
         self._write = [writing(c.type, s, address) for c, s in pairs]
 
     def schema(self, positions: Sequence[int]) -> pa.Schema:
@@ -140,12 +140,12 @@ class Values:
 # --- from the database ------------------------------------------------------------------------------------------------
 
 
-def _is_plain(type_: DataType, stored: Stored) -> bool:
+def _is_plain(type_: DataType, stored: Stored, dialect: Dialect) -> bool:
     """Whether Arrow takes most values as the driver gives them, and refuses the others."""
     if type_.kind in STAMPS:
         wanted = Family.INSTANT if type_.kind is Kind.TIMESTAMP_LTZ else Family.TIMESTAMP
         return stored.family is wanted and _unit(type_, stored) == 1
-    texts = type_.kind in TEXTS and stored.family in (Family.TEXT, Family.OTHER)
+    texts = type_.kind in TEXTS and stored.family in (Family.TEXT, Family.OTHER) and dialect is not Dialect.SQLITE
     return texts or type_.kind in (*INTEGERS, Kind.DECIMAL, Kind.DATE)
 
 
@@ -162,7 +162,8 @@ def reading(type_: DataType, stored: Stored, address: Address) -> Convert | None
     if kind in FLOATS:
         return float
     if kind in TEXTS or kind is Kind.UUID:
-        return _text
+        # In SQLite bytes are no text, and equal none.
+        return _only_text if address.dialect is Dialect.SQLITE else _text
     if kind in BINARIES:
         return bytes
     if kind is Kind.DATE:
@@ -217,6 +218,12 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, bytes):
         return value.decode()
+    return str(value)
+
+
+def _only_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        raise ValueError(value)
     return str(value)
 
 
@@ -288,6 +295,8 @@ def writing(type_: DataType, stored: Stored, address: Address) -> Convert | None
     zone = ZoneInfo(address.zone)
     if kind is Kind.BOOLEAN:
         return None if address.dialect is Dialect.POSTGRES else int
+    if stored.family is Family.YEAR:
+        return _year
     if kind is Kind.DECIMAL:
         return str if sqlite else None
     if kind in BINARIES and stored.family is Family.BITS:
@@ -309,6 +318,10 @@ def writing(type_: DataType, stored: Stored, address: Address) -> Convert | None
 
 def _bits(value: bytes) -> int:
     return int.from_bytes(value, "big")
+
+
+def _year(value: Any) -> Any:
+    return value if value == 0 or value >= 100 else -1  # refused; MySQL would take 70 for 1970
 
 
 def _cut(unit: int, value: Any) -> Any:
