@@ -65,7 +65,8 @@ JDBC_OPTIONS: tuple[OptionSpec, ...] = (
 
 
 HIVE_OPTIONS: tuple[OptionSpec, ...] = (
-    *(spec for spec in HADOOP_OPTIONS if spec.key not in ("uri", "warehouse")),
+    *(spec for spec in HADOOP_OPTIONS if spec.key not in ("uri", "warehouse", "clients")),
+    OptionSpec("clients", "int", "2", doc="Connections that are kept and used again.", bounds=("1", "1000")),
     OptionSpec("uri", required=True, doc="The metastore: `thrift://host:9083`, with commas between several."),
     OptionSpec("warehouse", doc="The directory for new databases; without it, that of the metastore's database."),
     OptionSpec(

@@ -189,7 +189,7 @@ def page() -> str:
         "## Hive catalogs",
         "",
         "`'catalog-type'='hive'`, or `type` = `hive` in Spark's settings: a metastore keeps where a table's metadata",
-        "is, as Java's HiveCatalog does ([catalogs](catalogs.md); `pip install 'bergsql[hive]'`).",
+        "is, as Java's HiveCatalog does ([more of it](connectors/hive.md); `pip install 'bergsql[hive]'`).",
         "",
         row("option", "values", "what it does"),
         row("---", "---", "---"),
