@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.relations import ReadAtOnce
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.streaming.changelog import ChangelogMode
+from bergsql.engine.table.arrow_stream import ArrowStream
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,41 +44,31 @@ def read_all(source: LocalSource, prefix: str) -> ReadAtOnce:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _Rows(ArrowStream):
     """It may be read many times: each time by a reader of its own."""
 
     source: LocalSource
-
-    def __arrow_c_schema__(self) -> Any:
-        return self._schema().__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        reader = pa.RecordBatchReader.from_batches(self._schema(), self._batches())
-        return reader.__arrow_c_stream__(requested_schema)
 
     @property
     def _names(self) -> str:
         return ", ".join(f"c{i}" for i in range(len(self.source.columns)))
 
-    def _schema(self) -> pa.Schema:
+    def schema(self) -> pa.Schema:
         import duckdb
 
         items = ", ".join(f"NULL::{duckdb_name(c.type)} AS c{i}" for i, c in enumerate(self.source.columns))
         with duckdb.connect() as connection:
             return connection.sql(f"SELECT {items}").to_arrow_table().schema
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         import time
 
         import duckdb
 
         from bergsql.engine.plan.duck_errors import from_duckdb_error
-        from bergsql.engine.table.file_streams import told
 
-        schema = self._schema()
-        with told(), duckdb.connect() as connection:
+        schema = self.schema()
+        with duckdb.connect() as connection:
             context = _Context(connection, self.source.tell)
             reader = self.source.reader(context, None)
             try:

@@ -4,13 +4,12 @@ batch at a time."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.lru import Lru
-from bergsql.engine.duck import StreamFailure
+from bergsql.engine.table.arrow_stream import ArrowStream
 from bergsql.engine.table.avro_schema import FIELD_ID
 from bergsql.engine.table.parquet_schema import BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, Node, read_row_count
 
@@ -119,11 +118,8 @@ def _node(f: pa.Field) -> Node:
 
 
 @dataclass(frozen=True)
-class FileStream:
-    """Files of one schema, of which the columns at some positions are read, called ``c<position>``.
-
-    DuckDB asks for a stream, by Arrow's PyCapsule interface, each time that a query reads it.
-    """
+class FileStream(ArrowStream):
+    """Files of one schema, of which the columns at some positions are read, called ``c<position>``."""
 
     storage: Storage
     file_format: str
@@ -140,43 +136,20 @@ class FileStream:
         extra = [FILE_INDEX, FILE_ROW_NUMBER] if self.positions else [FILE_INDEX]
         return pa.schema([*named, *(pa.field(name, pa.int64()) for name in extra)])
 
-    def __arrow_c_schema__(self) -> Any:
-        with told():
-            return self.schema().__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        with told():
-            schema = self.schema()
-        reader = pa.RecordBatchReader.from_batches(schema, self._read(schema))
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _read(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        with told():
-            for n, path in enumerate(self.paths):
-                at = 0
-                for batch in _batches(self.storage, self.file_format, path, self.columns):
-                    extra: list[pa.Array] = [pa.repeat(pa.scalar(n, pa.int64()), batch.num_rows)]
-                    if self.positions:
-                        extra.append(pa.arange(at, at + batch.num_rows))
-                        at += batch.num_rows
-                    yield pa.RecordBatch.from_arrays([*batch.columns, *extra], schema=schema)
+        schema = self.schema()
+        for n, path in enumerate(self.paths):
+            at = 0
+            for batch in _batches(self.storage, self.file_format, path, self.columns):
+                extra: list[pa.Array] = [pa.repeat(pa.scalar(n, pa.int64()), batch.num_rows)]
+                if self.positions:
+                    extra.append(pa.arange(at, at + batch.num_rows))
+                    at += batch.num_rows
+                yield pa.RecordBatch.from_arrays([*batch.columns, *extra], schema=schema)
 
 
 def stream_name(position: int) -> str:
     """What a stream calls the column of its files at ``position``."""
     return f"c{position}"
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """Turns an error of ours into a text that what reads it knows again."""
-    try:
-        yield
-    except BergError as error:
-        raise StreamFailure(error) from error
-    except KeyboardInterrupt as interruption:
-        raise StreamFailure(BergError(ErrorCode.INTERRUPTED, "")) from interruption

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bergsql.catalog.storage.base import storage_for
-from bergsql.engine.table.file_streams import told
+from bergsql.engine.table.arrow_stream import ArrowStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class LineStream:
+class LineStream(ArrowStream):
     """The lines of files, in order, with the columns ``line`` and ``file``; it may be read many times."""
 
     paths: tuple[str, ...]
@@ -32,24 +32,14 @@ class LineStream:
 
         return pa.schema([pa.field("line", pa.large_string()), pa.field("file", pa.string())])
 
-    def __arrow_c_schema__(self) -> Any:
-        return self.schema().__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        reader = pa.RecordBatchReader.from_batches(self.schema(), self._read())
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         schema = self.schema()
-        with told():
-            for path in self.paths:
-                for lines in _lines(path):
-                    file = pa.repeat(pa.scalar(path, pa.string()), len(lines))
-                    yield pa.RecordBatch.from_arrays([lines, file], schema=schema)
+        for path in self.paths:
+            for lines in _lines(path):
+                file = pa.repeat(pa.scalar(path, pa.string()), len(lines))
+                yield pa.RecordBatch.from_arrays([lines, file], schema=schema)
 
 
 def _lines(path: str) -> Iterator[pa.Array]:

@@ -10,6 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.jdbc.columns import Family, Stored
 from bergsql.engine.connectors.jdbc.url import Dialect
 from bergsql.engine.sql.types import TEXTS, Kind
+from bergsql.engine.table.arrow_stream import ArrowStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,8 +101,8 @@ def _abandon(connection: Connection, dialect: Dialect) -> None:
         connection.invalidate()
 
 
-class Rows:
-    """Rows of queries as a stream of Arrow's PyCapsule interface, asked anew each time that it is read."""
+class Rows(ArrowStream):
+    """Rows of queries."""
 
     def __init__(
         self, database: Database, queries: Sequence[Select[Any]], values: Values, positions: Sequence[int], size: int
@@ -112,23 +113,13 @@ class Rows:
         self._positions, self._size = positions, size
         self._schema = values.schema(positions) if positions else pa.schema([("one", pa.int32())])
 
-    def __arrow_c_schema__(self) -> object:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        import pyarrow as pa
-
-        reader: Any = pa.RecordBatchReader.from_batches(self._schema, self.batches())
-        return reader.__arrow_c_stream__()
+    def schema(self) -> pa.Schema:
+        return self._schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        from bergsql.engine.duck import StreamFailure
-
         try:
             for query in self._queries:
                 for rows in _fetched(self._database, query, self._values, self._positions, self._size):
                     yield from rows.to_batches()
-        except BergError as error:
-            raise StreamFailure(error) from None
         finally:
             self._database.close()

@@ -12,13 +12,14 @@ from bergsql.engine.connectors.base import LocalSource
 from bergsql.engine.connectors.mysql.client import Server, Session
 from bergsql.engine.connectors.mysql.options import parse
 from bergsql.engine.connectors.mysql.tables import find_tables, key_of
-from bergsql.engine.plan.relations import ReadAtOnce
+from bergsql.engine.connectors.reading import read_all
 from bergsql.engine.streaming.changelog import ChangelogMode
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import ConnectorTable
     from bergsql.engine.connectors.cdc.handover import Name
     from bergsql.engine.connectors.mysql.values import Columns
+    from bergsql.engine.plan.relations import ReadAtOnce
     from bergsql.engine.streaming.sources.base import Json, Reader, ReaderContext
 
 
@@ -83,21 +84,7 @@ class MysqlSource(LocalSource):
         return MysqlReader(self, context, offset)
 
     def whole(self, prefix: str) -> ReadAtOnce:
-        from bergsql.engine.connectors.mysql.changes import Shape
-        from bergsql.engine.connectors.mysql.known import KnownTable
-        from bergsql.engine.connectors.mysql.whole import WholeTable
-
-        shape = Shape(self.table.columns, append_only=True)
-        streams: dict[str, object] = {}
-        queries = []
-        with Session(self.options) as session:
-            server = Server.of(session)
-            for at, name in enumerate(find_tables(session, self.options)):
-                table = KnownTable(name, self.columns_of(session, server, name), (), unique=False)
-                relation = f"{prefix}_rows{at}"
-                streams[relation] = WholeTable(self.options, table, shape)
-                queries.append(shape.sql(relation, table))
-        return ReadAtOnce(f"(SELECT * EXCLUDE (op) FROM ({' UNION ALL '.join(queries)}))", streams)
+        return read_all(self, prefix)
 
 
 def _check_privileges(session: Session, user: str, address: str) -> None:

@@ -14,8 +14,8 @@ from bergsql.engine.connectors.postgres.feed import Feed
 from bergsql.engine.connectors.postgres.pgoutput import Change, Garbled, parse
 from bergsql.engine.connectors.postgres.slots import plain_view, snapshot_view
 from bergsql.engine.connectors.postgres.snapshot import Limits, Piece, TableSnapshot
-from bergsql.engine.connectors.postgres.start import Start, begin, go_on, tables_of
-from bergsql.engine.connectors.postgres.tables import StoredTable, StoredType, Types
+from bergsql.engine.connectors.postgres.start import Start, begin, go_on
+from bergsql.engine.connectors.postgres.tables import StoredType, Types
 from bergsql.engine.connectors.postgres.texts import AT, SCHEMA, TABLE, text_array, text_name
 from bergsql.engine.streaming.changelog import OP, Batch
 from bergsql.engine.streaming.sources.base import Reader
@@ -282,54 +282,3 @@ class PostgresReader(Reader):
         if self._view is not None:
             shut(self._view.connection)
         self._view = None
-
-
-class AllRows:
-    """The rows of a snapshot as a stream of Arrow, for a query that reads them at once."""
-
-    def __init__(self, source: PostgresSource) -> None:
-        """:raises BergError: where they cannot be read, or the tables' types differ."""
-        self._source = source
-        connection = connect(source.settings)
-        try:
-            self._tables: list[StoredTable] = list(tables_of(source, connection, Types()).values())
-        finally:
-            shut(connection)
-        found = {source.texts.conversions(t.columns, t.full_name) for t in self._tables}
-        if len(found) > 1:
-            raise BergError(
-                ErrorCode.INVALID,
-                f"The tables of {source.name} hold columns of different types: a batch reads them one by one.",
-                hint="SET 'execution.runtime-mode' = 'streaming'; reads them together.",
-            )
-        (self.conversions,) = found
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        import pyarrow as pa
-
-        rows = self._rows()
-        first = next(rows)
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            yield from first.to_batches()
-            for table in rows:
-                yield from table.to_batches()
-
-        return pa.RecordBatchReader.from_batches(first.schema, batches()).__arrow_c_stream__(requested_schema)
-
-    def _rows(self) -> Iterator[pa.Table]:
-        from bergsql.engine.duck import StreamFailure
-
-        try:
-            view = plain_view(self._source.settings)
-            try:
-                for table in self._tables:
-                    reading = TableSnapshot(
-                        view.connection, self._source.settings, table, self._source.texts.stored, self.conversions
-                    )
-                    for piece in reading.pieces(None, Limits(100_000, 16 << 20)):
-                        yield piece.rows
-            finally:
-                shut(view.connection)
-        except BergError as error:
-            raise StreamFailure(error) from None

@@ -9,11 +9,12 @@ from bergsql.catalog.extras import need
 from bergsql.engine.connectors.base import LocalSource
 from bergsql.engine.connectors.postgres.options import SNAPSHOT, settings_of
 from bergsql.engine.connectors.postgres.texts import Columns
-from bergsql.engine.plan.relations import ReadAtOnce
+from bergsql.engine.connectors.reading import read_all
 from bergsql.engine.streaming.changelog import ChangelogMode
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import ConnectorTable
+    from bergsql.engine.plan.relations import ReadAtOnce
     from bergsql.engine.streaming.sources.base import Json, Reader, ReaderContext
 
 
@@ -54,8 +55,4 @@ class PostgresSource(LocalSource):
         return open_reader(self, context, offset)
 
     def whole(self, prefix: str) -> ReadAtOnce:
-        from bergsql.engine.connectors.postgres.reader import AllRows
-
-        rows = AllRows(self)
-        name = f"{prefix}_rows"
-        return ReadAtOnce(f"(SELECT {self.texts.items(rows.conversions)} FROM {name})", {name: rows})
+        return read_all(self, prefix)

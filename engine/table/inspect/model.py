@@ -18,8 +18,8 @@ from bergsql.catalog.metadata.types import (
     UUIDType,
     VariantType,
 )
+from bergsql.engine.table.arrow_stream import ArrowStream
 from bergsql.engine.table.arrow_types import arrow_type
-from bergsql.engine.table.file_streams import told
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,21 +141,14 @@ def schema_of(fields: Fields) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class RowStream:
-    """Rows that DuckDB reads by Arrow's PyCapsule interface; ``batches`` makes them anew each time that it asks."""
+class RowStream(ArrowStream):
+    """Rows of internal values; ``made`` makes their batches."""
 
     fields: Fields
-    batches: Callable[[], Iterator[pa.RecordBatch]]
+    made: Callable[[], Iterator[pa.RecordBatch]]
 
-    def __arrow_c_schema__(self) -> Any:
-        return schema_of(self.fields).__arrow_c_schema__()
+    def schema(self) -> pa.Schema:
+        return schema_of(self.fields)
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        reader = pa.RecordBatchReader.from_batches(schema_of(self.fields), self._told_batches())
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _told_batches(self) -> Iterator[pa.RecordBatch]:
-        with told():
-            yield from self.batches()
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        return self.made()
