@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bergsql.engine.connectors.base import TableColumn
-    from bergsql.engine.connectors.cdc.handover import Name
+    from bergsql.engine.connectors.mysql.handover import Name
     from bergsql.engine.connectors.mysql.known import KnownTable
     from bergsql.engine.sql.types import DataType
 

@@ -9,9 +9,9 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.mysql.order import KeyOrder
 
 if TYPE_CHECKING:
-    from bergsql.engine.connectors.cdc.handover import Name
-    from bergsql.engine.connectors.cdc.keys import Key
     from bergsql.engine.connectors.mysql.client import Session
+    from bergsql.engine.connectors.mysql.handover import Name
+    from bergsql.engine.connectors.mysql.keys import Key
     from bergsql.engine.connectors.mysql.tables import KeyColumn
     from bergsql.engine.connectors.mysql.values import Columns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.cdc.handover import Name, Progress
+from bergsql.engine.connectors.mysql.handover import Name, Progress
 from bergsql.engine.connectors.mysql.position import Position
 from bergsql.engine.streaming.sources.base import Json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bergsql.engine.connectors.cdc.keys import Key, sign
+from bergsql.engine.connectors.mysql.keys import Key, sign
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.mysql.client import Session

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.cdc.handover import update_kinds
 from bergsql.engine.connectors.mysql import startup
 from bergsql.engine.connectors.mysql.ahead import Ahead
 from bergsql.engine.connectors.mysql.changes import Changes, Shape
@@ -17,6 +16,7 @@ from bergsql.engine.connectors.mysql.client import Server, Session
 from bergsql.engine.connectors.mysql.ddl import effects
 from bergsql.engine.connectors.mysql.errors import NEW_SNAPSHOT
 from bergsql.engine.connectors.mysql.events import Change, SchemaChange
+from bergsql.engine.connectors.mysql.handover import update_kinds
 from bergsql.engine.connectors.mysql.known import KnownTable
 from bergsql.engine.connectors.mysql.offsets import Offset
 from bergsql.engine.connectors.mysql.position import place_order
@@ -26,8 +26,8 @@ from bergsql.engine.streaming.changelog import Batch, RowKind
 from bergsql.engine.streaming.sources.base import Reader
 
 if TYPE_CHECKING:
-    from bergsql.engine.connectors.cdc.handover import Name
     from bergsql.engine.connectors.mysql.ddl import Effect
+    from bergsql.engine.connectors.mysql.handover import Name
     from bergsql.engine.connectors.mysql.source import MysqlSource
     from bergsql.engine.streaming.sources.base import Json, ReaderContext
 

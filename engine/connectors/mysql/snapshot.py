@@ -11,8 +11,8 @@ from bergsql.engine.connectors.mysql.errors import told
 from bergsql.engine.connectors.mysql.view import View
 
 if TYPE_CHECKING:
-    from bergsql.engine.connectors.cdc.keys import Key
     from bergsql.engine.connectors.mysql.client import Server, Session
+    from bergsql.engine.connectors.mysql.keys import Key
     from bergsql.engine.connectors.mysql.known import KnownTable
     from bergsql.engine.connectors.mysql.options import MysqlOptions
 

@@ -17,7 +17,7 @@ from bergsql.engine.streaming.changelog import ChangelogMode
 
 if TYPE_CHECKING:
     from bergsql.engine.connectors.base import ConnectorTable
-    from bergsql.engine.connectors.cdc.handover import Name
+    from bergsql.engine.connectors.mysql.handover import Name
     from bergsql.engine.connectors.mysql.values import Columns
     from bergsql.engine.plan.relations import ReadAtOnce
     from bergsql.engine.streaming.sources.base import Json, Reader, ReaderContext

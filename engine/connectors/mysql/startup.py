@@ -6,9 +6,9 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.cdc.handover import Name, Progress
 from bergsql.engine.connectors.mysql.client import connection_settings
 from bergsql.engine.connectors.mysql.errors import NEW_SNAPSHOT, told
+from bergsql.engine.connectors.mysql.handover import Name, Progress
 from bergsql.engine.connectors.mysql.offsets import Offset
 from bergsql.engine.connectors.mysql.position import Position, place_order
 

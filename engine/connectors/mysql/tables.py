@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 
 if TYPE_CHECKING:
-    from bergsql.engine.connectors.cdc.handover import Name
     from bergsql.engine.connectors.mysql.client import Session
+    from bergsql.engine.connectors.mysql.handover import Name
     from bergsql.engine.connectors.mysql.options import MysqlOptions
 
 _SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")

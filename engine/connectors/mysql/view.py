@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from bergsql.engine.connectors.cdc.keys import behind
 from bergsql.engine.connectors.mysql.client import connect
 from bergsql.engine.connectors.mysql.errors import told
+from bergsql.engine.connectors.mysql.keys import behind
 from bergsql.engine.connectors.mysql.values import texts_only
 
 if TYPE_CHECKING:
-    from bergsql.engine.connectors.cdc.handover import Name
-    from bergsql.engine.connectors.cdc.keys import Key
     from bergsql.engine.connectors.mysql.client import Server, Session
+    from bergsql.engine.connectors.mysql.handover import Name
+    from bergsql.engine.connectors.mysql.keys import Key
     from bergsql.engine.connectors.mysql.options import MysqlOptions
 
 Place = tuple[str, int]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.cdc.keys import Key, key_from_json, key_to_json
+from bergsql.engine.connectors.mysql.keys import Key, key_from_json, key_to_json
 from bergsql.engine.streaming.changelog import RowKind
 from bergsql.engine.streaming.sources.base import Json
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from bergsql.catalog.errors import BergError
-from bergsql.engine.connectors.cdc.handover import Progress, update_kinds
-from bergsql.engine.connectors.cdc.keys import behind, key_from_json, key_to_json, sign
 from bergsql.engine.connectors.mysql.ddl import effects
+from bergsql.engine.connectors.mysql.handover import Progress, update_kinds
+from bergsql.engine.connectors.mysql.keys import behind, key_from_json, key_to_json, sign
 from bergsql.engine.streaming.changelog import RowKind
 
 KEY = (1, "a", 2**64 - 1, Decimal("-1.50"), b"\x00\xff", datetime(2020, 1, 2, 3), date(2020, 1, 2), timedelta(-1, 5))
