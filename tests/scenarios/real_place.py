@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -30,7 +30,6 @@ class RealPlace(Place):
     mariadb: MariaDB
     hive: Hive
     catalog: str
-    secrets: list[str] = field(default_factory=lambda: [PASSWORD])
 
     @property
     def arguments(self) -> list[str]:
@@ -54,9 +53,15 @@ class RealPlace(Place):
 
     def check_secrets(self) -> None:
         """The password is in nothing that was printed or kept, and in no process's command line."""
-        kept = [p for p in self.berg.home.rglob("*") if p.is_file() and p.name != "secrets.json"]
+        for job in self.jobs.all():
+            self.berg.rows(f"DESCRIBE JOB '{job.id}'")
+            assert any(job.id in text for text in self.berg.printed)
+        for text in self.berg.printed:
+            at = text.find(PASSWORD)
+            assert at < 0, text[max(0, at - 1000) :]
+        kept = [p for place in (self.berg.home, self.berg.warehouse) for p in place.rglob("*") if p.is_file()]
         for path in kept:
-            assert PASSWORD.encode() not in path.read_bytes(), path
+            assert path.name == "secrets.json" or PASSWORD.encode() not in path.read_bytes(), path
         for each in psutil.process_iter(["cmdline"]):
             words = each.info["cmdline"] or []
             assert not any(PASSWORD in word and "MYSQL_PASSWORD" not in word for word in words), words

@@ -67,6 +67,7 @@ def test_a_key_updates_where_it_is_asked_to(place_of: Callable[[str, str], RealP
     place.becomes("SELECT * FROM c.ods_base.upsert_table", list(dict(ROWS).items()))
     kinds = place.rows("SELECT DISTINCT content FROM c.ods_base.upsert_table.delete_files")
     assert kinds == [(2,)]  # equality deletes
+    place.check_secrets()
 
 
 __all__ = ["place_of"]  # a fixture

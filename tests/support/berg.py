@@ -42,6 +42,8 @@ class Berg:
     environment: Mapping[str, str] = field(default_factory=dict)
     prefix: tuple[str, ...] = ()
     """A command that runs what follows it, such as one that enters a namespace."""
+    printed: list[str] = field(default_factory=list, compare=False)
+    """All that its runs have printed."""
 
     def command(self, *arguments: str) -> list[str]:
         return [*self.prefix, BERGSQL, *self.arguments, "-D", f"WAREHOUSE={self.warehouse}", *arguments]
@@ -63,7 +65,12 @@ class Berg:
             timeout=timeout,
             check=False,
         )
-        return Done(done.returncode, done.stdout, done.stderr or "")
+        return self.done(done.returncode, done.stdout, done.stderr or "")
+
+    def done(self, code: int, out: str, err: str) -> Done:
+        """A run that is finished, whose output is kept."""
+        self.printed.extend((out, err))
+        return Done(code, out, err)
 
     def followed(self, *arguments: str, until: Sequence[Callable[[str], bool]], stdin: str | None = None) -> Done:
         """Run what has no end, and press Ctrl-C: when what was printed satisfies each of ``until``, asked in turn."""
@@ -83,7 +90,7 @@ class Berg:
                     time.sleep(0.02)
             process.send_signal(signal.SIGINT)
             code = process.wait(TIMEOUT)
-            return Done(code, _written(out), _written(err))
+            return self.done(code, _written(out), _written(err))
 
     def answers(self, statements: Sequence[str], *arguments: str) -> list[Answer]:
         """Run the statements in one session, going on after errors, and give each one's own output."""

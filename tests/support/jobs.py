@@ -71,7 +71,7 @@ class Jobs:
             check=False,
             timeout=DEADLINE,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return self.berg.done(done.returncode, done.stdout, done.stderr)
 
 
 def id_in(text: str) -> str:

@@ -20,6 +20,20 @@ OUTPUT = re.compile(
 )
 
 
+class _Kept:
+    """Takes what comes to the screen, echoes too."""
+
+    def __init__(self, printed: list[str]) -> None:
+        self._printed = printed
+        printed.append("")
+
+    def write(self, text: str) -> None:
+        self._printed[-1] += text
+
+    def flush(self) -> None:
+        pass
+
+
 class Prompt:
     """A session at the prompt. Statements are typed line by line, as a person does."""
 
@@ -34,6 +48,7 @@ class Prompt:
             codec_errors="replace",
             timeout=TIMEOUT,
         )
+        self._child.logfile_read = _Kept(berg.printed)
 
     def __enter__(self) -> Prompt:
         return self
