@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS: Final = 50_000
 """Rows that wait to be taken: then the thread waits."""
+_STRICT: Final = 3 << 21
+"""In the mode of a statement: STRICT_TRANS_TABLES or STRICT_ALL_TABLES."""
 _ALONE: Final = 1
 """MariaDB's flag of a statement that is no transaction, which has no end of its own (FL_STANDALONE)."""
 _PREPARED: Final = 64
@@ -253,7 +255,8 @@ class Binlog:
                 raise _as_text(text)
             case Means.OTHER:
                 self._transactions.stated(stream.log_file, stream.log_pos)
-                self._put(SchemaChange(schema, text, event.timestamp * 1000, self._transactions.here))
+                strict = bool(getattr(event, "sql_mode", _STRICT) & _STRICT)
+                self._put(SchemaChange(schema, text, event.timestamp * 1000, self._transactions.here, strict))
 
     def _put(self, event: Event) -> None:
         with self._changed:

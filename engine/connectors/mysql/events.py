@@ -48,12 +48,13 @@ class Change(NamedTuple):
 
 
 class SchemaChange(NamedTuple):
-    """A statement that changes tables, in the database ``schema``."""
+    """A statement that changes tables, in the database ``schema``. ``strict``: values that do not fit were refused."""
 
     schema: str
     sql: str
     timestamp: int
     position: Position
+    strict: bool = True
 
 
 class Moved(NamedTuple):

@@ -11,6 +11,7 @@ from bergsql.catalog.clock import now_ms
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.mysql import startup
 from bergsql.engine.connectors.mysql.ahead import Ahead
+from bergsql.engine.connectors.mysql.altered import changes_values
 from bergsql.engine.connectors.mysql.changes import Changes, Shape
 from bergsql.engine.connectors.mysql.client import Server, Session
 from bergsql.engine.connectors.mysql.ddl import effects
@@ -21,7 +22,7 @@ from bergsql.engine.connectors.mysql.known import KnownTable
 from bergsql.engine.connectors.mysql.offsets import Offset
 from bergsql.engine.connectors.mysql.position import place_order
 from bergsql.engine.connectors.mysql.snapshot import TableSnapshot
-from bergsql.engine.connectors.mysql.tables import Wanted, find_tables, key_of
+from bergsql.engine.connectors.mysql.tables import Wanted, find_tables, key_of, tables_of
 from bergsql.engine.streaming.changelog import Batch, RowKind
 from bergsql.engine.streaming.sources.base import Reader
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bergsql.engine.connectors.mysql.source import MysqlSource
     from bergsql.engine.streaming.sources.base import Json, ReaderContext
 
+_NEW_TABLE: Final = f"{NEW_SNAPSHOT.split('. Keep')[0]}, into an empty table."
 _PATIENCE: Final = 0.03
 """Seconds that a poll waits for the binlog's parser."""
 
@@ -289,39 +291,52 @@ class MysqlReader(Reader):
         return self._at.given | frozenset(self._at.progress.left)
 
     def _effect(self, effect: Effect, name: Name, statement: SchemaChange) -> None:
+        progress = self._at.progress
+        has_rows = name in self._at.given or (name == progress.current and progress.bound is not None)
         if effect.what == "alter":
-            self._altered(name, statement)
+            self._altered(name, statement, effect.lost if has_rows else frozenset())
             return
         self._tables.pop(name, None)
-        has_rows = name in self._at.given or (name == self._at.progress.current and self._at.progress.bound is not None)
-        if effect.what == "create" or (not has_rows and effect.what != "rename"):
+        comes = effect.what == "rename" or (effect.what == "move" and name not in progress.left)
+        if effect.what == "create" or not (has_rows or comes):
             return
         table, place = ".".join(name), f"{statement.position} of the binlog"
         what = {
             "empty": f"All rows of a table or a partition went with TRUNCATE: {table}, at {place}.",
+            "move": f"Rows of {table} went or came with a partition, a file or IGNORE, at {place}.",
             "drop": f"The table {table} was dropped, at {place}.",
             "rename": f"The table {table} was renamed, or another one got its name, at {place}.",
         }[effect.what]
         raise BergError(
             ErrorCode.INVALID,
             f"{what} Which rows went is not in the binlog.",
-            hint=f"{NEW_SNAPSHOT.split('. Keep')[0]}, into an empty table. DELETE FROM says which rows go.",
+            hint=f"{_NEW_TABLE} DELETE FROM says which rows go.",
         )
 
-    def _altered(self, name: Name, statement: SchemaChange) -> None:
+    def _altered(self, name: Name, statement: SchemaChange, lost: frozenset[str]) -> None:
         """Look at a table anew, of which columns were changed.
 
-        :raises BergError: where those that are declared are not there any more, or do not fit.
+        :raises BergError: where those that are declared are not there any more, do not fit, or hold other values.
         """
+        message = f"Table {'.'.join(name)} was changed, at {statement.position} of the binlog."
+        declared = [c.name for c in self._source.table.stored]
+        gone = [c for c in declared if c.casefold() in lost]
+        if gone:
+            message = f"{message} Its column '{gone[0]}' was dropped or renamed."
+            raise BergError(ErrorCode.INVALID, message, hint=f"{_NEW_TABLE} Declare what is there.")
         before = self._tables.pop(name, None)
-        if before is None or name not in find_tables(self._session, self._options):
+        if before is None or name not in tables_of(self._session, self._options):
             return
         try:
             table = self._table(name)
         except BergError as error:
-            message = f"Table {'.'.join(name)} was changed, at {statement.position} of the binlog. {error.message}"
             hint = "Start the statement again as a new job that declares what is there."
-            raise BergError(ErrorCode.INVALID, message, hint=hint) from None
+            raise BergError(ErrorCode.INVALID, f"{message} {error.message}", hint=hint) from None
+        shapes = before.columns.shape, table.columns.shape
+        for old, new in zip(*([shape.column(c) for c in declared] for shape in shapes), strict=True):
+            if old is not None and new is not None and changes_values(old, new, strict=statement.strict):
+                message = f"{message} Its column '{new.name}' was {old.full} and is {new.full}: which values changed is"
+                raise BergError(ErrorCode.INVALID, f"{message} not in the binlog.", hint=_NEW_TABLE)
         known = [c.name for c in before.columns.shape.columns]
         added = [c.name for c in table.columns.shape.columns if c.name not in known]
         for column in added:

@@ -47,25 +47,32 @@ class Wanted:
         return self._database.fullmatch(database) is not None and self._table.fullmatch(table) is not None
 
 
+def tables_of(session: Session, options: MysqlOptions) -> list[Name]:
+    """The tables that the patterns name now, in the order of their names."""
+    wanted = Wanted(options)
+    return [name for name in _known(session) if wanted(*name)]
+
+
 def find_tables(session: Session, options: MysqlOptions) -> list[Name]:
-    """The tables that the patterns name now, in the order of their names.
+    """The same.
 
     :raises BergError: NOT_FOUND where there is none, with the nearest one.
     """
-    marks = ", ".join(f"'{name}'" for name in _SYSTEM)
-    sql = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'"
-    known = [(str(d), str(t)) for d, t in session.rows(f"{sql} AND TABLE_SCHEMA NOT IN ({marks}) ORDER BY 1, 2")]
-    wanted = Wanted(options)
-    found = [name for name in known if wanted(*name)]
-    if found:
+    if found := tables_of(session, options):
         return found
     message = f"MySQL at {options.address} has no table '{options.table}' in a database '{options.database}'"
-    hint = did_you_mean(f"{options.database}.{options.table}", [f"{d}.{t}" for d, t in known])
+    hint = did_you_mean(f"{options.database}.{options.table}", [f"{d}.{t}" for d, t in _known(session)])
     raise BergError(
         ErrorCode.NOT_FOUND,
         f"{message} that '{options.user}' may read.",
         hint=hint or "'database-name' and 'table-name' are regular expressions for whole names.",
     )
+
+
+def _known(session: Session) -> list[Name]:
+    marks = ", ".join(f"'{name}'" for name in _SYSTEM)
+    sql = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'"
+    return [(str(d), str(t)) for d, t in session.rows(f"{sql} AND TABLE_SCHEMA NOT IN ({marks}) ORDER BY 1, 2")]
 
 
 def key_of(session: Session, options: MysqlOptions, table: Name) -> tuple[tuple[KeyColumn, ...], bool]:
