@@ -172,15 +172,17 @@ def test_several_topics_and_patterns(session: Session, kafka: Kafka) -> None:
     assert rows(session) == [("a", 1, f"{name}.a"), ("b", 1, f"{name}.b")]
 
 
-def test_the_last_message_of_a_key_counts(session: Session, kafka: Kafka, topic: str) -> None:
-    values = ['{"v": "a"}', '{"v": "b"}', '{"v": "c"}', None, '{"v": "d"}']
+@pytest.mark.parametrize("value_format", ["json", "raw"])
+def test_the_last_message_of_a_key_counts(session: Session, kafka: Kafka, topic: str, value_format: str) -> None:
+    form = '{{"v": "{}"}}' if value_format == "json" else "{}"
+    values = [None if v is None else form.format(v) for v in ("a", "b", "c", None, "d")]
     kafka.send(topic, values, keys=["1", "2", "1", "2", "3"])
     options = {
         "connector": "upsert-kafka",
         "topic": topic,
         "properties.bootstrap.servers": kafka.address,
         "key.format": "csv",
-        "value.format": "json",
+        "value.format": value_format,
         "value.fields-include": "EXCEPT_KEY",
         "scan.bounded.mode": "latest-offset",
     }

@@ -136,7 +136,12 @@ def test_broken_messages_of_json_spoil_no_others(place: Place) -> None:
 
 
 def test_raw_messages(place: Place) -> None:
-    assert place.decoded(made("raw", [("a", STRING)]), ["é\n".encode(), None]) == [(0, False, "é\n")]
+    texts = ["é\n".encode(), None]
+    assert place.decoded(made("raw", [("a", STRING)]), texts) == [(0, False, "é\n"), (1, False, None)]
+    assert place.decoded(made("raw", [("a", DataType(Kind.INT))]), [None, b"\0\0\0\1"]) == [
+        (0, False, None),
+        (1, False, 1),
+    ]
     assert place.decoded(made("raw", [("a", BIGINT)]), [b"\xff" * 8, b"\0" * 7 + b"\x07"]) == [
         (0, False, -1),
         (1, False, 7),
@@ -146,6 +151,32 @@ def test_raw_messages(place: Place) -> None:
     assert place.decoded(double, [data]) == [(0, False, 1.5)]
     with pytest.raises(BergError, match="A message is no BIGINT of 8 bytes: 07"):
         place.decoded(made("raw", [("a", BIGINT)]), [b"\x07"])
+
+
+@pytest.mark.parametrize(
+    ("charset", "text", "octets"),
+    [
+        ("GBK", "中文", b"\xd6\xd0\xce\xc4"),
+        ("ISO-8859-1", "é", b"\xe9"),
+        ("UTF-16", "é中", b"\xfe\xff\x00\xe9\x4e\x2d"),
+        ("utf8", "é", b"\xc3\xa9"),
+    ],
+)
+def test_raw_texts_of_a_charset(place: Place, charset: str, text: str, octets: bytes) -> None:
+    format_ = made("raw", [("a", STRING)], charset=charset)
+    rows = f"(SELECT c0, 0::TINYINT AS op FROM (VALUES ('{text}'), (NULL)) AS v(c0))"
+    assert place.encoded(format_, rows) == [octets, None]
+    assert place.decoded(format_, [octets, None]) == [(0, False, text), (1, False, None)]
+
+
+def test_raw_texts_that_are_none_of_a_charset(place: Place) -> None:
+    with pytest.raises(BergError, match=r"'base64' is not a value of 'raw\.charset': it is unknown"):
+        made("raw", [("a", STRING)], charset="base64")
+    with pytest.raises(BergError, match="A message is no GBK: D6"):
+        place.decoded(made("raw", [("a", STRING)], charset="GBK"), [b"\xd6"])
+    with pytest.raises(BergError, match="A value cannot be written in US-ASCII: é"):
+        place.encoded(made("raw", [("a", STRING)], charset="US-ASCII"), "(SELECT 'é' AS c0, 0::TINYINT AS op)")
+    assert place.decoded(made("raw", [("a", STRING)], charset="UTF-16"), [b"\x4e\x2d"]) == [(0, False, "中")]
 
 
 @pytest.mark.parametrize("name", ["csv", "json"])

@@ -76,7 +76,8 @@ class Layout(NamedTuple):
             keys = table.select([NUMBER, _KEY]).rename_columns([NUMBER, DATA])
             table = table.drop_columns([_KEY])
         relation = context.relation(table)
-        rows = self.value.decode(context, relation)
+        valued = f"(FROM {relation} WHERE {DATA} IS NOT NULL)" if self.upserts else relation
+        rows = self.value.decode(context, valued)
         if key is None:
             order = "" if self.value.columns and not _reorders(self) else f" ORDER BY v.{NUMBER}, v.{PLACE}"
             items = ", ".join([*self._items({}, "v", "v"), f"v.{OP}", f"v.{BROKEN}"])

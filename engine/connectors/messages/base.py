@@ -87,7 +87,8 @@ class MessageFormat(ABC):
         pass through. The result has those others, ``n``, ``k``, ``op`` (TINYINT), ``broken``, then ``c0`` and on of the
         columns, then ``v0`` and on of what is wanted of the metadata. It is in no order: ``n`` and ``k`` give it.
 
-        A message whose ``data`` is NULL gives no row (Flink: tombstones are passed over). A message that cannot be read
+        A message whose ``data`` is NULL gives no row (Flink: tombstones are passed over), but in a format that writes
+        NULL so (``raw``). A message that cannot be read
         gives one ``broken`` row where the format is :attr:`lenient`; else reading the query fails with a message that
         names what is wrong with it, with at most 200 characters of it. No message has an effect on another.
         """
