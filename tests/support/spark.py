@@ -75,12 +75,13 @@ class Spark:
     def rows(self, statement: str) -> list[list[Any]]:
         return self.sql(statement).rows
 
-    def add_catalog(self, name: str, warehouse: Path) -> None:
-        """Make a Hadoop catalog known."""
+    def add_catalog(self, name: str, warehouse: Path, metastore: str | None = None) -> None:
+        """Make a Hadoop catalog known, or one of a Hive metastore."""
+        kind = {".type": "hadoop"} if metastore is None else {".type": "hive", ".uri": metastore}
         for key, value in {
             "": "org.apache.iceberg.spark.SparkCatalog",
-            ".type": "hadoop",
             ".warehouse": f"file://{warehouse}",
             ".cache-enabled": "false",
+            **kind,
         }.items():
             self.sql(f"SET `spark.sql.catalog.{name}{key}`=`{value}`")
