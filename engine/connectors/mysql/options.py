@@ -114,7 +114,6 @@ class Startup:
     file: str | None = None
     pos: int = 4
     gtids: str | None = None
-    skip_events: int = 0
     skip_rows: int = 0
     timestamp: int | None = None
 
@@ -259,5 +258,4 @@ def _startup(given: Mapping[str, str]) -> Startup:
     if (file is None or pos is None) == (gtids is None) or (gtids is not None and (file or pos)):
         message = f"'scan.startup.mode' = 'specific-offset' needs either '{_SPECIFIC}.file' with '{_SPECIFIC}.pos' or"
         raise BergError(ErrorCode.OPTION, f"{message} '{_SPECIFIC}.gtid-set'.")
-    skipped = [int(told.get(f"{_SPECIFIC}.{what}", "0")) for what in ("skip-events", "skip-rows")]
-    return Startup("specific-offset", file, int(pos or 4), gtids, *skipped)
+    return Startup("specific-offset", file, int(pos or 4), gtids, int(told.get(f"{_SPECIFIC}.skip-rows", "0")))

@@ -12,8 +12,7 @@ from bergsql.engine.streaming.sources.base import Json
 
 @dataclass(frozen=True)
 class Position:
-    """Behind a whole transaction; or with ``events`` and ``row`` inside the next one, behind so many of its events of
-    rows, and so many rows of the next of them.
+    """Behind a whole transaction; or with ``row`` inside the next one, behind so many rows of it.
 
     gtid
         What was read by GTIDs, where the server has them: the same place on another server.
@@ -25,14 +24,13 @@ class Position:
     file: str
     pos: int
     gtid: str | None = None
-    events: int = 0
     row: int = 0
     begun: int | None = None
 
     @cached_property
-    def order(self) -> tuple[int, int, int, int]:
+    def order(self) -> tuple[int, int, int]:
         """What positions of one server are compared by."""
-        return (*place_order(self.file, self.pos), self.events, self.row)
+        return (*place_order(self.file, self.pos), self.row)
 
     def __lt__(self, other: Position) -> bool:
         return self.order < other.order
@@ -44,8 +42,8 @@ class Position:
         made: dict[str, Json] = {"file": self.file, "pos": self.pos}
         if self.gtid is not None:
             made["gtid"] = self.gtid
-        if self.events or self.row:
-            made |= {"events": self.events, "row": self.row}
+        if self.row:
+            made["row"] = self.row
         if self.begun is not None:
             made["begun"] = self.begun
         return made

@@ -23,14 +23,14 @@ def begin(options: MysqlOptions, server: Server, session: Session, tables: Seque
     """Where a new reader of ``tables`` begins. A snapshot's place in the binlog is before its rows are read."""
     startup = options.startup
     if startup.mode == "specific-offset" and startup.gtids is not None:
-        return Offset(Position("", 0, startup.gtids, startup.skip_events, startup.skip_rows))
-    progress, events, rows, executed = Progress(), 0, 0, None
+        return Offset(Position("", 0, startup.gtids, startup.skip_rows))
+    progress, rows, executed = Progress(), 0, None
     match startup.mode:
         case "earliest-offset":
             file, pos = files(session)[0], 4
         case "specific-offset":
             assert startup.file is not None
-            file, pos, events, rows = startup.file, startup.pos, startup.skip_events, startup.skip_rows
+            file, pos, rows = startup.file, startup.pos, startup.skip_rows
             if file not in files(session):
                 raise gone(options, session, file)
         case "timestamp":
@@ -39,7 +39,7 @@ def begin(options: MysqlOptions, server: Server, session: Session, tables: Seque
             file, pos, executed = server.status(session)
             progress = Progress(tuple(tables)) if startup.snapshot else progress
     gtid = gtids_at(server, session, file, pos, executed)
-    position = Position(file, pos, gtid, events, rows, _begun(options, file))
+    position = Position(file, pos, gtid, rows, _begun(options, file))
     return Offset(position, progress, since=startup.timestamp, server=server.identity)
 
 

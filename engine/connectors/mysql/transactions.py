@@ -29,7 +29,7 @@ class Transactions:
     @property
     def here(self) -> Position:
         """The place behind the rows that came, and those that were given before."""
-        return replace(self.base, events=0, row=max(self.rows, self._given))
+        return replace(self.base, row=max(self.rows, self._given))
 
     def named(self, gtids: str) -> None:
         """When what begins now has ended, these are the transactions that were read."""
