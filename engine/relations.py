@@ -80,7 +80,7 @@ class SessionRelations:
                 from bergsql.engine.connectors.registry import source_of
 
                 made = source_of(definition, found.parts, hints, span)
-                made.tell = self._session.tell
+                made.tell, made.time_zone = self._session.tell, self._session.time_zone
                 return made
 
             return ConnectorRelation(found.parts, connector_of(definition), definition.columns, definition, source)

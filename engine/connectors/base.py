@@ -73,9 +73,12 @@ class LocalSource(Source):
 
     tell
         Tells the person something while it is read at once.
+    time_zone
+        The session's, by name: that of times in texts which say none.
     """
 
     tell: Callable[[str], None] = staticmethod(lambda _: None)
+    time_zone: str = "UTC"
 
     @abstractmethod
     def whole(self, prefix: str) -> ReadAtOnce:

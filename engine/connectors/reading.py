@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.plan.relations import ReadAtOnce
-from bergsql.engine.sql.quoting import identifier
+from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.streaming.changelog import ChangelogMode
 from bergsql.engine.table.arrow_stream import ArrowStream
@@ -69,6 +69,7 @@ class _Rows(ArrowStream):
 
         schema = self.schema()
         with duckdb.connect() as connection:
+            connection.execute(f"SET TimeZone = {string_literal(self.source.time_zone)}")
             context = _Context(connection, self.source.tell)
             reader = self.source.reader(context, None)
             try:

@@ -125,6 +125,16 @@ def test_keys_of_messages(session: Session, kafka: Kafka, topic: str) -> None:
     assert rows(session) == [(1, 7), (2, None)]
 
 
+def test_times_are_those_of_the_session(session: Session, kafka: Kafka, topic: str) -> None:
+    """As a job reads them, wherever it runs."""
+    kafka.send(topic, ["2024-01-01 00:00:00"])
+    session.execute("SET 'table.local-time-zone' = 'Asia/Shanghai'").close()
+    table(session, kafka, topic, "at TIMESTAMP_LTZ(3)")
+    assert rows(session, "SELECT UNIX_TIMESTAMP(CAST(at AS STRING)), CAST(at AS STRING) FROM t") == [
+        (1704038400, "2024-01-01 00:00:00.000")
+    ]
+
+
 def test_broken_messages_fail_or_are_left_out(session: Session, kafka: Kafka, topic: str) -> None:
     kafka.send(topic, ["x,1", "broken", None, "y,2"])
     table(session, kafka, topic)
