@@ -9,6 +9,7 @@ from bergsql.engine.connectors.jdbc.options import Partitions, settings_of
 from bergsql.engine.connectors.jdbc.url import Address, Dialect, parse_url
 
 MYSQL = Address(Dialect.MYSQL, "h", 3306, "db", None, None, {})
+VERIFIED = {"ssl": {"check_hostname": False, "verify_mode": "required"}}
 POSTGRES = Address(Dialect.POSTGRES, "h", 5432, "db", None, None, {})
 
 
@@ -23,6 +24,19 @@ POSTGRES = Address(Dialect.POSTGRES, "h", 5432, "db", None, None, {})
         ("jdbc:mysql://u%40:p%2F%3A@h/db", MYSQL._replace(user="u@", password="p/:")),
         ("jdbc:mysql://h/db?user=u&password=p%26q", MYSQL._replace(user="u", password="p&q")),
         ("jdbc:mysql://h/db?connectTimeout=2500", MYSQL._replace(arguments={"connect_timeout": 2})),
+        ("jdbc:mysql://h/db?connectTimeout=0&socketTimeout=0", MYSQL),
+        ("jdbc:mysql://h/db?serverTimezone=GMT%2B8", MYSQL._replace(zone="GMT+8")),
+        ("jdbc:mysql://h/db?sslMode=VERIFY_CA&useSSL=true", MYSQL._replace(arguments=VERIFIED)),
+        ("jdbc:mysql://h/db?verifyServerCertificate=true&useSSL=true", MYSQL._replace(arguments=VERIFIED)),
+        ("jdbc:mysql://h/db?sslMode=VERIFY_CA&useSSL=false", MYSQL._replace(arguments=VERIFIED)),
+        (
+            "jdbc:mysql://h/db?useSSL=false&verifyServerCertificate=true",
+            MYSQL._replace(arguments={"ssl_disabled": True}),
+        ),
+        ("jdbc:postgresql://h/db?sslmode=disable&ssl=true", POSTGRES._replace(arguments={"sslmode": "disable"})),
+        ("jdbc:postgresql://h/db?sslmode=never", None),
+        ("jdbc:mysql://h:65536/db", None),
+        ("jdbc:mysql://h/db?socketTimeout=-1", None),
         ("jdbc:mysql://h/db?useSSL=false&characterEncoding=UTF-8", MYSQL._replace(arguments={"ssl_disabled": True})),
         ("jdbc:mysql://h/db?servertimezone=Asia/Shanghai", MYSQL._replace(zone="Asia/Shanghai")),
         ("jdbc:mysql://h/db?zeroDateTimeBehavior=convertToNull", MYSQL._replace(zero_dates="NULL")),
@@ -44,6 +58,13 @@ def test_urls(url: str, address: Address | None) -> None:
     with pytest.raises(BergError) as told:
         parse_url(url)
     assert told.value.code == "OPTION"
+
+
+@pytest.mark.parametrize("place", ["u:se@cret@h/db", "u:se/cret@h/db", "u:se?cret@h/db", "u:se@c:ret@h:1/db"])
+def test_a_password_that_is_not_written_as_it_must_be_is_not_shown(place: str) -> None:
+    with pytest.raises(BergError) as told:
+        parse_url(f"jdbc:mysql://{place}")
+    assert "cret" not in f"{told.value.message}{told.value.hint}"
 
 
 def test_users_of_options_go_before_those_of_the_url() -> None:

@@ -19,6 +19,7 @@ class Dialect(StrEnum):
     SQLITE = "sqlite"
 
 
+_LAST_PORT: Final = 65535
 _PORTS: Final = {Dialect.MYSQL: 3306, Dialect.POSTGRES: 5432}
 _NAMES: Final = {
     "mysql": Dialect.MYSQL,
@@ -106,7 +107,7 @@ def _sqlite(rest: str) -> Address:
 
 
 _SERVER = re.compile(
-    r"//(?:([^@/?]*)@)?(\[[0-9A-Fa-f:.]+\]|[^:/?,\[\]]*)(?::(\d+))?(?:/([^?/]*))?/?(?:\?(.*))?", re.DOTALL
+    r"//(?:([^@/?]*)@)?(\[[0-9A-Fa-f:.]+\]|[^@:/?,\[\]]*)(?::(\d+))?(?:/([^?/]*))?/?(?:\?(.*))?", re.DOTALL
 )
 
 
@@ -114,9 +115,14 @@ def _server(dialect: Dialect, rest: str) -> Address:
     form = f"Write 'url' = 'jdbc:{dialect}://host:{_PORTS[dialect]}/database'."
     found = _SERVER.fullmatch(rest)
     if found is None:
-        what = "names several hosts: one is taken" if "," in rest.partition("?")[0] else "is not understood"
+        place = rest.partition("?")[0]
+        if "@" in place:
+            form += " In a user or password write @ as %40, / as %2F, : as %3A."
+        what = "names several hosts: one is taken" if "," in place and "@" not in place else "is not understood"
         raise _wrong(f"'url' {what}", form)
     user, host, port, database, query = found.groups()
+    if port and int(port) > _LAST_PORT:
+        raise _wrong(f"'url' names the port {port[:10]}, which is none", form)
     if not database:
         raise _wrong("'url' names no database", form)
     name, _, password = (user or "").partition(":")
@@ -131,13 +137,18 @@ def _server(dialect: Dialect, rest: str) -> Address:
     )
     known = _MYSQL if dialect is Dialect.MYSQL else _POSTGRES
     by_name = {key.casefold(): key for key in known}
-    for key, value in parse_qsl(query or "", keep_blank_values=True):
+    for key, value in sorted(parse_qsl(query or "", keep_blank_values=True), key=_precedence):
         taken = by_name.get(key.casefold())
         if taken is None:
             message = f"'url' has the parameter '{key}', which is not known"
             raise _wrong(message, did_you_mean(key, known) or f"Known are {', '.join(sorted(known))}.")
         address = known[taken](address, value)
     return address
+
+
+def _precedence(parameter: tuple[str, str]) -> int:
+    """What goes before others comes after them, as Java's drivers have it: wherever it stands, it says it best."""
+    return {"verifyservercertificate": 1, "sslmode": 2}.get(parameter[0].casefold(), 0)
 
 
 # --- parameters: each takes the address and the value, and gives the address ------------------------------------------
@@ -160,13 +171,28 @@ def _argument(name: str, convert: Callable[[str], object] = str) -> _Parameter:
     return taken
 
 
-def _milliseconds(value: str) -> int:
-    return max(1, round(int(value) / 1000))
+def _timeout(name: str) -> _Parameter:
+    """Milliseconds, as seconds for the driver; 0 is no end."""
+
+    def taken(address: Address, value: str) -> Address:
+        if not value.isdecimal():
+            raise _wrong(f"A timeout in 'url' is '{value}', which is no number of milliseconds", None)
+        seconds = max(1, round(int(value) / 1000))
+        if int(value) == 0 or seconds > _LONGEST:
+            return address
+        return address._replace(arguments={**address.arguments, name: seconds})
+
+    return taken
+
+
+_LONGEST: Final = 31536000
+"""Seconds, which PyMySQL waits at most."""
 
 
 def _tls(address: Address, value: str) -> Address:
     """``useSSL``, ``requireSSL``, ``sslMode`` of MySQL's drivers."""
     folded = value.casefold().replace("-", "_")
+    address = address._replace(arguments={k: v for k, v in address.arguments.items() if not k.startswith("ssl")})
     if folded in ("false", "disabled", "disable"):
         return _argument("ssl_disabled", bool)(address, value)
     if folded in ("preferred", "true", "required", "require", "trust"):
@@ -178,6 +204,12 @@ def _tls(address: Address, value: str) -> Address:
     return address._replace(arguments={**address.arguments, **made})
 
 
+def _verified(address: Address, value: str) -> Address:
+    """``verifyServerCertificate``, behind ``useSSL``."""
+    asked = value.casefold() == "true" and "ssl_disabled" not in address.arguments
+    return _tls(address, "verify_ca") if asked else address
+
+
 def _encoding(address: Address, value: str) -> Address:
     if value.casefold().replace("-", "").replace("_", "") not in ("utf8", "utf8mb4"):
         raise _wrong(f"'url' asks for the encoding '{value}': text is always sent as UTF-8", None)
@@ -185,13 +217,11 @@ def _encoding(address: Address, value: str) -> Address:
 
 
 def _zone(address: Address, value: str) -> Address:
-    from zoneinfo import ZoneInfo
+    from bergsql.engine.plan.times import zone
 
-    name = {"server": "UTC", "local": "UTC", "gmt": "UTC"}.get(value.casefold(), value)
-    try:
-        ZoneInfo(name)
-    except (ValueError, KeyError, OSError):
-        raise _wrong(f"'url' names the time zone '{value}', which is not known", None) from None
+    name = {"server": "UTC", "local": "UTC"}.get(value.casefold(), value)
+    if zone(name) is None:
+        raise _wrong(f"'url' names the time zone '{value}', which is not known", "Write Asia/Shanghai or GMT%2B8.")
     return address._replace(zone=name)
 
 
@@ -215,6 +245,13 @@ def _schema(address: Address, value: str) -> Address:
     return address._replace(schema=value.partition(",")[0])
 
 
+def _sslmode(address: Address, value: str) -> Address:
+    known = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+    if value not in known:
+        raise _wrong(f"'sslmode' in 'url' is '{value}'", did_you_mean(value, known) or f"It is {', '.join(known)}.")
+    return _argument("sslmode")(address, value)
+
+
 def _postgres_tls(address: Address, value: str) -> Address:
     return _argument("sslmode")(address, "verify-full" if value.casefold() in ("true", "") else "prefer")
 
@@ -222,11 +259,12 @@ def _postgres_tls(address: Address, value: str) -> Address:
 _MYSQL: Final[Mapping[str, _Parameter]] = {
     "user": _user,
     "password": _password,
-    "connectTimeout": _argument("connect_timeout", _milliseconds),
-    "socketTimeout": _argument("read_timeout", _milliseconds),
+    "connectTimeout": _timeout("connect_timeout"),
+    "socketTimeout": _timeout("read_timeout"),
     "useSSL": _tls,
     "requireSSL": _tls,
     "sslMode": _tls,
+    "verifyServerCertificate": _verified,
     "characterEncoding": _encoding,
     "serverTimezone": _zone,
     "connectionTimeZone": _zone,
@@ -235,7 +273,7 @@ _MYSQL: Final[Mapping[str, _Parameter]] = {
         (
             *("useUnicode", "rewriteBatchedStatements", "allowPublicKeyRetrieval", "autoReconnect", "failOverReadOnly"),
             *("useServerPrepStmts", "cachePrepStmts", "prepStmtCacheSize", "prepStmtCacheSqlLimit", "useCursorFetch"),
-            *("tinyInt1isBit", "nullCatalogMeansCurrent", "useInformationSchema", "verifyServerCertificate"),
+            *("tinyInt1isBit", "nullCatalogMeansCurrent", "useInformationSchema"),
             *("useLegacyDatetimeCode", "allowMultiQueries", "maxReconnects", "tcpKeepAlive", "permitMysqlScheme"),
             *("useLocalSessionState", "forceConnectionTimeZoneToSession", "useCompression", "yearIsDateType"),
         ),
@@ -247,7 +285,7 @@ _POSTGRES: Final[Mapping[str, _Parameter]] = {
     "password": _password,
     "currentSchema": _schema,
     "ssl": _postgres_tls,
-    "sslmode": _argument("sslmode"),
+    "sslmode": _sslmode,
     "sslrootcert": _argument("sslrootcert"),
     "sslcert": _argument("sslcert"),
     "sslkey": _argument("sslkey"),

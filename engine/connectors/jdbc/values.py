@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.jdbc.columns import Family, Stored
 from bergsql.engine.connectors.jdbc.url import Address, Dialect
+from bergsql.engine.plan.times import zone as zone_of
 from bergsql.engine.sql.type_names import flink_name
 from bergsql.engine.sql.types import BINARIES, FLOATS, INTEGERS, STAMPS, TEXTS, DataType, Kind
 
@@ -152,7 +152,7 @@ def _is_plain(type_: DataType, stored: Stored, dialect: Dialect) -> bool:
 def reading(type_: DataType, stored: Stored, address: Address) -> Convert | None:
     """What makes a value of a declared type of one of the driver's; None where they are the same."""
     kind = type_.kind
-    zone = ZoneInfo(address.zone)
+    zone = zone_of(address.zone) or UTC
     if kind is Kind.BOOLEAN:
         return _is_set if stored.family is not Family.BOOLEAN or address.dialect is Dialect.SQLITE else None
     if kind in INTEGERS:
@@ -263,7 +263,7 @@ def _time(unit: int, value: Any) -> time:
     return value if unit == 1 else value.replace(microsecond=value.microsecond // unit * unit)  # type: ignore[no-any-return]
 
 
-def _stamp(zeros: str, unit: int, instant: bool, wanted: bool, zone: ZoneInfo, value: Any) -> datetime | None:
+def _stamp(zeros: str, unit: int, instant: bool, wanted: bool, zone: tzinfo, value: Any) -> datetime | None:
     """``instant``: what the column holds; ``wanted``: whether an instant is asked for."""
     if isinstance(value, str):
         if _is_zero(value):
@@ -292,7 +292,7 @@ def _stamp(zeros: str, unit: int, instant: bool, wanted: bool, zone: ZoneInfo, v
 def writing(type_: DataType, stored: Stored, address: Address) -> Convert | None:
     """What makes a value for the driver of one of Arrow's; None where they are the same."""
     kind, sqlite = type_.kind, address.dialect is Dialect.SQLITE
-    zone = ZoneInfo(address.zone)
+    zone = zone_of(address.zone) or UTC
     if kind is Kind.BOOLEAN:
         return None if address.dialect is Dialect.POSTGRES else int
     if stored.family is Family.YEAR:
@@ -328,7 +328,7 @@ def _cut(unit: int, value: Any) -> Any:
     return value if unit == 1 else value.replace(microsecond=value.microsecond // unit * unit)
 
 
-def _moment(unit: int, instant: bool, wanted: bool, zone: ZoneInfo, aware: bool, value: datetime) -> datetime:
+def _moment(unit: int, instant: bool, wanted: bool, zone: tzinfo, aware: bool, value: datetime) -> datetime:
     """``instant``: what is given; ``wanted``: whether the column holds instants, which the driver takes ``aware``."""
     value = _cut(unit, value)
     if instant:
