@@ -57,6 +57,22 @@ def test_users_whom_mysql_refuses(mariadb: MariaDB, session: Session, user: str,
     check(session, {"connector": "mysql-cdc", **place, **login}, said)
 
 
+def test_a_password_in_any_script(mariadb: MariaDB, session: Session) -> None:
+    mariadb.run(
+        "CREATE DATABASE IF NOT EXISTS let_in",
+        "CREATE TABLE IF NOT EXISTS let_in.t (a INT PRIMARY KEY)",
+        "CREATE OR REPLACE USER let_in@127.0.0.1 IDENTIFIED BY 'pä密'",
+        "GRANT ALL ON *.* TO let_in@127.0.0.1",
+    )
+    login = "'username'='let_in', 'password'='pä密', 'table-name'='t'"
+    url = f"jdbc:mysql://{mariadb.address}/let_in"
+    place = f"'hostname'='127.0.0.1', 'port'='{mariadb.port}', 'database-name'='let_in'"
+    for n, given in enumerate((f"'connector'='jdbc', 'url'='{url}'", f"'connector'='mysql-cdc', {place}")):
+        table = f"t{n} (a INT, PRIMARY KEY (a) NOT ENFORCED)"
+        session.execute(f"CREATE TEMPORARY TABLE {table} WITH ({given}, {login})").close()
+        session.execute(f"EXPLAIN SELECT * FROM t{n}").close()
+
+
 @pytest.mark.parametrize(("user", "said"), [("x_nobody", "role .* does not exist"), ("x_bar", "not permitted to log")])
 def test_users_whom_postgres_refuses(postgres: Postgres, session: Session, user: str, said: str) -> None:
     """Whatever the password is that is masked in what the server says."""

@@ -73,6 +73,8 @@ class Database:
             )
             arguments = {"connect_timeout": self._timeout, **address.arguments}
         if address.dialect is Dialect.MYSQL:
+            # As bytes: the driver would write the password in latin1, and MySQL reads UTF-8.
+            arguments["password"] = (address.password or "").encode()
             arguments |= {"charset": "utf8mb4", "ssl": _tls(arguments.pop("ssl", None))}
             if arguments.pop("ssl_disabled", False):
                 arguments["ssl"] = None

@@ -27,7 +27,7 @@ def connection_settings(options: MysqlOptions) -> dict[str, Any]:
         "host": options.host,
         "port": options.port,
         "user": options.user,
-        "password": options.password,
+        "password": (options.password or "").encode(),  # the driver would write it in latin1
         "charset": "utf8mb4",
         "connect_timeout": max(1, round(options.connect_timeout)),
         "read_timeout": _PATIENCE,
