@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def identifier(name: str) -> str:
-    """A name quoted for DuckDB.
+    """A name quoted for DuckDB, and for PostgreSQL alike.
 
     >>> identifier('a"b')
     '"a""b"'

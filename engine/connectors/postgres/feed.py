@@ -79,6 +79,7 @@ class Feed:
         self._confirmed = max(self._confirmed, position)
 
     def close(self) -> None:
+        """End the reading, and let the slot go."""
         self._stop.set()
         self._thread.join(10)
         self._stream.close()

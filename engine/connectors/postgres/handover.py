@@ -36,10 +36,13 @@ class Progress:
 
     @classmethod
     def of(cls, kept: Any) -> Progress:
+        """That of which :attr:`kept` was kept."""
         return cls({int(id_): [Stretch(last, at) for last, at in found] for id_, found in kept.items()})
 
     @property
     def kept(self) -> Json:
+        """For an offset."""
+
         def plain(key: Key | None) -> Json:
             return None if key is None else [*key]
 

@@ -42,6 +42,8 @@ class Commit(NamedTuple):
 
 
 class RelationColumn(NamedTuple):
+    """A column of a table; ``modifier`` is its type's."""
+
     name: str
     type_id: int
     modifier: int
@@ -74,6 +76,8 @@ class Change(NamedTuple):
 
 
 class Truncate(NamedTuple):
+    """All rows of some tables went."""
+
     relations: tuple[int, ...]
 
 

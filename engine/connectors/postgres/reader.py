@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 def open_reader(source: PostgresSource, context: ReaderContext, offset: Json) -> PostgresReader:
-    """
+    """The reader of a source from an offset on, None for a new job.
+
     :raises BergError: where it cannot be read, or not from there.
     """
     types = Types()
@@ -58,6 +59,8 @@ class _Told(NamedTuple):
 
 
 class PostgresReader(Reader):
+    """See :func:`open_reader`."""
+
     def __init__(self, source: PostgresSource, context: ReaderContext, start: Start, types: Types) -> None:
         self._source, self._context, self._types = source, context, types
         self._settings = source.settings

@@ -18,6 +18,7 @@ from bergsql.engine.connectors.postgres.client import (
     shut,
     telling,
 )
+from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -32,11 +33,6 @@ def lsn_of(text: str) -> int:
     return (int(high, 16) << 32) | int(low, 16)
 
 
-def quoted(name: str) -> str:
-    """A name as PostgreSQL's statements have it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 class Slot(NamedTuple):
     """A slot as it stands; ``confirmed`` is what its reader said it has."""
 
@@ -48,6 +44,7 @@ class Slot(NamedTuple):
 
 
 def slot(connection: Connection[Any], settings: Settings) -> Slot | None:
+    """The slot, None where it is not there."""
     found = rows(
         connection,
         "SELECT plugin, database, active_pid, confirmed_flush_lsn::text, wal_status FROM pg_replication_slots "
@@ -117,7 +114,7 @@ def ready_publication(
 
     :raises BergError: where it does not, and may not be changed.
     """
-    name, what = quoted(settings.publication), f"The publication '{settings.publication}' of {settings.place}"
+    name, what = identifier(settings.publication), f"The publication '{settings.publication}' of {settings.place}"
     ids = [t.id for t in tables]
     with telling(settings):
         found = rows(
@@ -130,7 +127,7 @@ def ready_publication(
         _check_filters(connection, settings, ids)
         if resumed and missing:
             raise lost_changes(f"{what} does not hold {missing[0].full_name} any more.")
-        listed = ", ".join(f"{quoted(t.schema)}.{quoted(t.name)}" for t in missing)
+        listed = ", ".join(f"{identifier(t.schema)}.{identifier(t.name)}" for t in missing)
         if not found and settings.autocreate != "disabled":
             of = "FOR ALL TABLES" if settings.autocreate == "all_tables" else f"FOR TABLE {listed}"
             rows(connection, f"CREATE PUBLICATION {name} {of}")
@@ -221,7 +218,7 @@ def snapshot_view(settings: Settings) -> SnapshotView:
     reader: Connection[Any] | None = None
     try:
         with telling(settings):
-            name = quoted(f"{settings.slot[:40]}_{maker.info.backend_pid}")
+            name = identifier(f"{settings.slot[:40]}_{maker.info.backend_pid}")
             made = rows(maker, f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
             ((_, position, exported, _),) = made
             reader = connect(settings)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bergsql.engine.connectors.postgres.client import telling
-from bergsql.engine.connectors.postgres.slots import quoted
 from bergsql.engine.connectors.postgres.texts import Conversions, text_array, text_name, with_place
+from bergsql.engine.sql.quoting import identifier
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,8 @@ class Piece(NamedTuple):
 
 
 class Limits(NamedTuple):
+    """What a piece holds at most, about."""
+
     rows: int
     bytes: int
 
@@ -86,7 +88,7 @@ class TableSnapshot:
             first, pages = behind, _next_size(pages, _MOST_PAGES, used, limits)
 
     def _behind(self, after: Key | None, size: int) -> str:
-        names = ", ".join(quoted(k) for k in self._table.key)
+        names = ", ".join(identifier(k) for k in self._table.key)
         where = ""
         if after is not None:
             bound = ", ".join(literal(v, self._table, k) for v, k in zip(after, self._table.key, strict=True))
@@ -99,8 +101,8 @@ class TableSnapshot:
 
         wanted = [c.name for c in self._columns] + list(self._table.key)
         names = [text_name(i) for i in range(len(wanted))]
-        items = ", ".join(quoted(n) for n in wanted)
-        of = f"{quoted(self._table.schema)}.{quoted(self._table.name)}"
+        items = ", ".join(identifier(n) for n in wanted)
+        of = f"{identifier(self._table.schema)}.{identifier(self._table.name)}"
         buffer = io.BytesIO()
         # A last column that is never NULL: a line of nothing but NULL would be empty.
         sql = f"COPY (SELECT {items}, 1 FROM ONLY {of} {which}) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"

@@ -45,6 +45,7 @@ class StoredTable(NamedTuple):
 
     @property
     def full_name(self) -> str:
+        """For people."""
         return f"{self.schema}.{self.name}"
 
 
@@ -81,9 +82,11 @@ class Types:
         self._known: dict[int, StoredType] = {}
 
     def knows(self, id_: int) -> bool:
+        """Whether it was asked for."""
         return id_ in self._known
 
     def known(self, ids: Sequence[int]) -> dict[int, StoredType]:
+        """Those of the types that were found."""
         return {i: self._known[i] for i in ids if i in self._known}
 
     def find(self, connection: Connection[Any], ids: Sequence[int]) -> dict[int, StoredType]:

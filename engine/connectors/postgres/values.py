@@ -32,6 +32,7 @@ class Conversion(NamedTuple):
     depth: int = 0
 
     def of(self, text: str) -> str:
+        """SQL of the values of the texts that ``text``, SQL as well, gives."""
         return self.sql.replace("{x}", text)
 
 
