@@ -126,6 +126,20 @@ def test_the_slot_never_moves_past_what_is_kept(followed: Followed) -> None:
         reader.until_rows(followed.rows)
 
 
+@pytest.mark.parametrize("publication", ["", "CREATE PUBLICATION pub_{slot} FOR TABLE {other}"])
+def test_a_slot_that_is_older_than_its_publication_is_refused(followed: Followed, publication: str) -> None:
+    slot, other = followed.slot, own_name("other")
+    followed.server.run(
+        f"CREATE TABLE {other} (id int PRIMARY KEY)",
+        publication.format(slot=slot, other=other) or "SELECT 1",
+        f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')",
+    )
+    followed.change()
+    with_ = f"{AT_ONCE}, 'scan.startup.mode'='committed-offset'"
+    reader = ChangeReader(source(followed.server, slot, followed.table, COLUMNS, with_))
+    assert f"does not hold public.{followed.table}" in refused(reader).message
+
+
 def test_a_publication_that_tells_of_the_whole_instead_of_its_partitions_is_refused(followed: Followed) -> None:
     whole, slot = own_name("whole"), followed.slot
     followed.server.run(

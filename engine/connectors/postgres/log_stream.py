@@ -3,7 +3,8 @@
 Source: "Streaming Replication Protocol" in PostgreSQL's documentation. What is told has two places. Up to *flush* the
 server forgets the log: that is told of what lasts with us, and of nothing else, so that a place that a checkpoint holds
 is never behind where the slot is. Up to *write* all has come: a server that is stopped waits until that is all it has
-sent, or flush is where that is told; so where it asks, flush is left out, and no job that is behind holds it up.
+sent, or flush is where that is told; so where it asks, flush is left out, and what does not last yet with us does not
+hold it up.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def slot(connection: Connection[Any], settings: Settings) -> Slot | None:
     """The slot, None where it is not there."""
     found = rows(
         connection,
-        "SELECT plugin, database, active_pid, confirmed_flush_lsn::text, wal_status FROM pg_replication_slots "
-        "WHERE slot_name = %s",
+        "SELECT plugin, database, active_pid, confirmed_flush_lsn::text, to_jsonb(s) ->> 'wal_status' "  # not in 12
+        "FROM pg_replication_slots AS s WHERE slot_name = %s",
         [settings.slot],
     )
     if not found:
@@ -108,9 +108,11 @@ def check_place(connection: Connection[Any], settings: Settings, place: int, con
 
 
 def ready_publication(
-    connection: Connection[Any], settings: Settings, tables: Sequence[StoredTable], *, resumed: bool = False
+    connection: Connection[Any], settings: Settings, tables: Sequence[StoredTable], *, behind: bool = False
 ) -> None:
-    """See to it that the publication holds the tables. Where reading is ``resumed`` it must: changes are gone if not.
+    """See to it that the publication holds the tables.
+
+    :param behind: whether what is read was written before now: it must hold them already, or changes are gone.
 
     :raises BergError: where it does not, and may not be changed.
     """
@@ -125,8 +127,8 @@ def ready_publication(
         )
         missing = _not_held(connection, settings, tables)
         _check_filters(connection, settings, ids)
-        if resumed and missing:
-            raise lost_changes(f"{what} does not hold {missing[0].full_name} any more.")
+        if behind and missing:
+            raise lost_changes(f"{what} does not hold {missing[0].full_name}, changes of which come next.")
         listed = ", ".join(f"{identifier(t.schema)}.{identifier(t.name)}" for t in missing)
         if not found and settings.autocreate != "disabled":
             of = "FOR ALL TABLES" if settings.autocreate == "all_tables" else f"FOR TABLE {listed}"

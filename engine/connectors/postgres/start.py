@@ -66,10 +66,14 @@ def begin(source: PostgresSource, connection: Connection[Any], types: Types, not
     progress = Progress(dict.fromkeys(tables, ()))
     if settings.startup == SNAPSHOT:
         return Start(tables, progress, None)
+    if settings.startup == COMMITTED:
+        position = _patiently(lambda: ready_slot(connection, settings, make=False))
+        ready_publication(connection, settings, list(tables.values()), behind=True)
+        return Start(tables, None, Cursor(position))
     # The publication first: changes from before it was made, or held a table, cannot be read.
     ready_publication(connection, settings, list(tables.values()))
     is_new = slot(connection, settings) is None
-    position = _patiently(lambda: ready_slot(connection, settings, make=settings.startup in (INITIAL, LATEST)))
+    _patiently(lambda: ready_slot(connection, settings, make=True))
     if is_new:
         note(
             f"The replication slot '{settings.slot}' of {settings.place} was made. The server keeps its log for it: "
@@ -77,11 +81,9 @@ def begin(source: PostgresSource, connection: Connection[Any], types: Types, not
         )
     if settings.startup == INITIAL:
         return Start(tables, progress, None)
-    if settings.startup == LATEST:
-        with telling(settings):
-            position = log_end(connection)
-    assert settings.startup in (LATEST, COMMITTED)
-    return Start(tables, None, Cursor(position))
+    assert settings.startup == LATEST
+    with telling(settings):
+        return Start(tables, None, Cursor(log_end(connection)))
 
 
 def go_on(
@@ -110,7 +112,7 @@ def go_on(
     progress = Progress.of(offset["snapshot"]) if offset.get("snapshot") is not None else None
     cursor = Cursor(*offset["log"]) if offset.get("log") is not None else None
     if not source.bounded:
-        ready_publication(connection, settings, list(found.values()), resumed=True)
+        ready_publication(connection, settings, list(found.values()), behind=True)
         confirmed = _patiently(lambda: ready_slot(connection, settings, make=False))
         place = cursor.position if cursor is not None else progress.lowest if progress is not None else None
         if place is not None:
