@@ -144,6 +144,16 @@ def test_keys_that_a_character_set_has_not(request: pytest.FixtureRequest, tmp_p
         assert found(driver, (7, "汉"), (8, "😀"), (9, "é")) == {(7, "汉"), (8, None), (9, None)}
 
 
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
+def test_keys_that_no_text_of_postgres_is(place: Place) -> None:
+    place.run("INSERT INTO {t} VALUES (1, 'a', 1)")
+    lookup = source_of(place, max_rows="9").lookup((1,))
+    assert isinstance(lookup, JdbcLookup)
+    for _ in range(2):
+        assert lookup.rows(pa.table({"k": ["a\0", "a"]})).to_pydict()["c1"] == ["a"]
+    lookup.close()
+
+
 def test_what_is_equal_otherwise_there_is_read_whole(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """A FLOAT of MySQL equals no number that is written as it is shown; it is compared here."""
     place = place_in("mariadb", request, tmp_path)

@@ -12,8 +12,9 @@ from bergsql.catalog.errors import BergError
 from bergsql.engine.connectors.jdbc.sink import JdbcSink
 from bergsql.engine.connectors.jdbc.writer import JdbcWriter
 from bergsql.engine.duck import Duck
+from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import INT, STRING, DataType, Kind
-from bergsql.engine.streaming.changelog import ChangelogMode
+from bergsql.engine.streaming.changelog import Batch, ChangelogMode
 from tests.support.databases import KINDS, Place, place_in
 from tests.support.services.mariadb import PASSWORD, USER, MariaDB
 from tests.support.sinks import HandContext, changes, checkpoint
@@ -86,8 +87,6 @@ def test_a_deletion_may_hold_the_key_alone(place: Place, duck: Duck) -> None:
 def test_many_rows_of_one_checkpoint(place: Place, duck: Duck) -> None:
     place.run(CREATE)
     writer = writer_of(place, HandContext(duck))
-    from bergsql.engine.streaming.changelog import Batch
-
     writer.write(Batch("(SELECT i::INT AS c0, 'n' || i AS c1, 0::TINYINT AS op FROM range(5000) AS r(i))"))
     assert checkpoint(writer, 1)
     assert place.run("SELECT count(*), min(id), max(id) FROM {t}") == [(5000, 0, 4999)]
@@ -167,6 +166,42 @@ def test_mariadb_never_cuts_values(
         checkpoint(writer, 1)
     assert place.run(ROWS) == []
     writer.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "here", "value"),
+    [
+        ("mariadb", "DECIMAL(10, 2)", DataType(Kind.DECIMAL, 10, 4), "9.9951"),
+        ("mariadb", "INT", DataType(Kind.DECIMAL, 10, 1), "1.5"),
+        ("postgres", "NUMERIC(10, 2)", DataType(Kind.DECIMAL, 10, 4), "9.9951"),
+        ("postgres", "TEXT", STRING, "'a' || chr(0)"),
+        ("sqlite", "DOUBLE", DataType(Kind.DOUBLE), "'NaN'::DOUBLE"),
+    ],
+)
+def test_what_a_database_would_change_is_refused(
+    kind: str, there: str, here: DataType, value: str, request: pytest.FixtureRequest, tmp_path: Path, duck: Duck
+) -> None:
+    place = place_in(kind, request, tmp_path)
+    place.run(f"CREATE TABLE {{t}} (id INT, v {there})")
+    writer = JdbcSink(place.table("t", (("id", INT), ("v", here)))).writer(HandContext(duck), 0)
+    for n, given in enumerate(("NULL", "1", value), 1):
+        batch = Batch(f"(SELECT {n} AS c0, CAST({given} AS {duckdb_name(here)}) AS c1, 0::TINYINT AS op)")
+        if given == value:
+            with pytest.raises(BergError, match=r"column 'v' of c\.d\.t, which is .* it does not fit"):
+                writer.write(batch)
+        else:
+            writer.write(batch)
+            assert checkpoint(writer, n)
+    assert place.run("SELECT id FROM {t} ORDER BY id") == [(1,), (2,)]
+    writer.close()
+
+
+def test_the_beginnings_of_texts_are_no_key(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Rows of other keys with the same beginning would be changed in MySQL."""
+    place = place_in("mariadb", request, tmp_path)
+    place.run("CREATE TABLE {t} (id INT, name VARCHAR(10), UNIQUE KEY (name(2)))")
+    with pytest.raises(BergError, match="no primary key or unique index of just these columns"):
+        sink_of(place, key=(1,))
 
 
 def test_another_unique_index_of_mysql_is_no_key(request: pytest.FixtureRequest, tmp_path: Path, duck: Duck) -> None:

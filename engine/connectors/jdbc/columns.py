@@ -156,11 +156,12 @@ def _looked_at(
     stored = tuple(_matched(c, found, full, database) for c in columns)
     uniques = [frozenset(inspector.get_pk_constraint(name, schema)["constrained_columns"])]
     uniques += [
-        frozenset(c for c in index["column_names"] if c)
+        _told_apart(index)
         for index in inspector.get_indexes(name, schema)
-        if index["unique"] and None not in index["column_names"] and not _is_partial(index)
+        if index["unique"] and not _is_partial(index)
     ]
-    uniques += [frozenset(c["column_names"]) for c in inspector.get_unique_constraints(name, schema)]
+    constraints = inspector.get_unique_constraints(name, schema)
+    uniques += [frozenset(c["column_names"]) for c in constraints if "duplicates_index" not in c]
     transactional = True
     if database.dialect is Dialect.MYSQL:
         engine = inspector.get_table_options(name, schema).get(f"{connection.dialect.name}_engine", "InnoDB")
@@ -178,6 +179,13 @@ def _charsets(connection: Connection, settings: Settings) -> list[tuple[str, str
     )
     found = connection.execute(asked, {"name": settings.table, "schema": settings.schema})
     return [(str(column), str(charset)) for column, charset in found]
+
+
+def _told_apart(index: Any) -> frozenset[str]:
+    """What is unique: columns, and in other words what is not the whole of one (expressions, beginnings of texts)."""
+    lengths = index.get("dialect_options", {}).get("mysql_length") or {}
+    names = [column or "(…)" for column in index["column_names"]]
+    return frozenset(f"{name}({lengths[name]})" if name in lengths else name for name in names)
 
 
 def _is_partial(index: Any) -> bool:

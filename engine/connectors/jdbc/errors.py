@@ -28,7 +28,7 @@ _WAITED: Final = frozenset({1205, 1213, 1412, 1637, 3058, 3572})
 _ABSENT: Final = frozenset({1054, 1146})
 _UNFIT: Final = frozenset(
     {1048, 1062, 1169, 1216, 1217, 1263, 1264, 1265, 1292, 1364, 1366, 1367, 1406, 1411, 1441, 1451, 1452, 1465, 1525}
-    | {1526, 1557, 1586, 1761, 1762, 3140, 3156, 3819, 4025, 1690, 1267}
+    | {1526, 1557, 1586, 1761, 1762, 1906, 3105, 3140, 3156, 3819, 4025, 1690, 1267}
 )
 
 
@@ -88,7 +88,7 @@ def _of_postgres(origin: BaseException, lost: bool, address: Address, table: str
         return Told(
             BergError(ErrorCode.NOT_FOUND, f"{table} of {address.place} is not as it was: {text}."), again=False
         )
-    if code[:2] in ("22", "23") or code == "42804":
+    if code[:2] in ("22", "23") or code in ("42804", "428C9"):
         return _unfit(text, table, getattr(diagnosis, "column_name", None))
     return Told(BergError(ErrorCode.EXECUTION, f"The database of {table} refuses: {text} (error {code})."), again=False)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bergsql.engine.connectors.jdbc.scan import chunks, selected, table_of
+from bergsql.engine.connectors.jdbc.url import Dialect
 from bergsql.engine.connectors.jdbc.values import writing
 from bergsql.engine.streaming.sources.base import Lookup
 
@@ -22,6 +23,11 @@ _MOST_KEYS = 1000
 """Of one query."""
 
 Key = tuple[Any, ...]
+
+
+def _has_nul(key: Key) -> bool:
+    """Whether a text of it has a character that no text of PostgreSQL has."""
+    return any(isinstance(value, str) and "\0" in value for value in key)
 
 
 class _Entry(NamedTuple):
@@ -98,7 +104,8 @@ class JdbcLookup(Lookup):
     def _ask(self, keys: list[Key]) -> list[tuple[Any, ...]]:
         source = self._source
         self.asked += len(keys)
-        rows = source.database.retried(lambda connection: self._read(connection, keys), source.settings.lookup_retries)
+        known = keys if source.database.dialect is not Dialect.POSTGRES else [k for k in keys if not _has_nul(k)]
+        rows = source.database.retried(lambda connection: self._read(connection, known), source.settings.lookup_retries)
         if self._kept is not None:
             by_key: dict[Key, list[tuple[Any, ...]]] = {key: [] for key in keys}
             for row in rows:

@@ -118,13 +118,20 @@ class Values:
 
     def check(self, rows: pa.RecordBatch) -> None:
         """
-        :raises BergError: INVALID for NULL where the database has none.
+        :raises BergError: INVALID for NULL where the database has none, and for what it would change without a word.
         """
-        for i, stored in enumerate(self.stored):
-            if not stored.nullable and rows.column(i).null_count:
-                name = self.columns[i].name
-                message = f"A row has NULL in column '{name}' of {self._name}, which is NOT NULL in the database."
+        for i, (column, stored) in enumerate(zip(self.columns, self.stored, strict=True)):
+            values = rows.column(i)
+            if not stored.nullable and values.null_count:
+                message = (
+                    f"A row has NULL in column '{column.name}' of {self._name}, which is NOT NULL in the database."
+                )
                 raise BergError(ErrorCode.INVALID, message)
+            for value in _not_held(column.type, stored, self._address.dialect, values):
+                message = f"A row has {str(value)[:100]!r} in column '{column.name}' of {self._name}, "
+                raise BergError(
+                    ErrorCode.INVALID, f"{message}which is {stored.shown} in the database: it does not fit."
+                )
 
     def write(self, rows: pa.RecordBatch) -> list[list[Any]]:
         """Rows as the driver takes them: with all columns."""
@@ -318,6 +325,26 @@ def writing(type_: DataType, stored: Stored, address: Address) -> Convert | None
 
 def _bits(value: bytes) -> int:
     return int.from_bytes(value, "big")
+
+
+def _not_held(type_: DataType, stored: Stored, dialect: Dialect, values: pa.Array) -> pa.Array:
+    """Values that a column of the database does not hold, and does not refuse either."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chosen = pa.scalar(False)
+    if type_.kind is Kind.DECIMAL and dialect is not Dialect.SQLITE:
+        digits = stored.digits if stored.family is Family.DECIMAL else 0  # it would be rounded
+        if digits is not None and digits < (type_.scale or 0):
+            chosen = pc.not_equal(pc.round(values, digits, round_mode="towards_zero"), values)
+    elif type_.kind in FLOATS and dialect is Dialect.SQLITE:
+        chosen = pc.is_nan(values)  # it would be NULL
+    elif dialect is Dialect.POSTGRES:
+        while pa.types.is_list(values.type):
+            values = values.flatten()
+        if pa.types.is_string(values.type):
+            chosen = pc.match_substring(values, "\0")
+    return values.filter(chosen) if isinstance(chosen, pa.Array) else values[:0]
 
 
 def _year(value: Any) -> Any:
