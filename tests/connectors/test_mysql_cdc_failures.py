@@ -8,7 +8,7 @@ import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.sql.types import INT, STRING
-from tests.support.mysql_streams import options, reading, rows_of, source
+from tests.support.mysql_streams import Reading, options, reading, rows_of, source
 from tests.support.services.mariadb import PASSWORD, MariaDB
 from tests.support.wire_proxy import proxied
 
@@ -59,3 +59,56 @@ def test_where_the_files_are_others_gtids_tell_where_to_go_on(mariadb: MariaDB) 
         run.restart()
         run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM elsewhere.t"))
         assert len(run.changes) == 20 + 1 + 2 + 1
+
+
+def test_two_jobs_that_call_themselves_the_same(mariadb: MariaDB) -> None:
+    """The server hangs up on the first one, which says why: it would not do better by beginning again."""
+    made(mariadb, "clash", 20)
+    given = options(mariadb, "clash", "t", {"server-id": "5400"})
+    with reading(source(given, COLUMNS)) as first:
+        first.until_rows(lambda: rows_of(mariadb, "SELECT * FROM clash.t"))
+        mariadb.run("INSERT INTO clash.t VALUES (100, 'a')")
+        first.until_rows(lambda: rows_of(mariadb, "SELECT * FROM clash.t"))
+        first.checkpoint()
+        with reading(source(given, COLUMNS)) as second:
+            mariadb.run("UPDATE clash.t SET v = 'b' WHERE k = 100")
+            second.until_rows(lambda: rows_of(mariadb, "SELECT * FROM clash.t"))
+            mariadb.run("INSERT INTO clash.t VALUES (101, 'c')")
+            second.until_rows(lambda: rows_of(mariadb, "SELECT * FROM clash.t"))
+            with pytest.raises(BergError, match="another reader has its 'server-id'") as caught:
+                first.until(lambda: False)
+            assert caught.value.code is ErrorCode.CONFIG
+            assert "of its own" in str(caught.value.hint)
+        first.source = source({**given, "server-id": "5401"}, COLUMNS)
+        first.restart()
+        first.until_rows(lambda: rows_of(mariadb, "SELECT * FROM clash.t"))
+        assert len(first.changes) == 20 + 1 + 2 + 1
+
+
+def test_what_is_kept_moves_on_while_tables_are_idle(mariadb: MariaDB) -> None:
+    """Else the binlog would be deleted up to behind it. ``heartbeat.interval`` says how often."""
+    made(mariadb, "idle", 5)
+    mariadb.run("CREATE TABLE idle.other (k INT)")
+    often, seldom = (
+        source(options(mariadb, "idle", "t", {"heartbeat.interval": interval}), COLUMNS)
+        for interval in ("50 ms", "1 h")
+    )
+    with reading(often) as quick, reading(seldom) as slow:
+        for run in (quick, slow):
+            run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM idle.t"))
+        mariadb.run("UPDATE idle.t SET v = 'x' WHERE k = 1")
+        for run in (quick, slow):
+            run.until_rows(lambda: rows_of(mariadb, "SELECT * FROM idle.t"))
+        before = [position(run) for run in (quick, slow)]
+        for n in range(20):
+            mariadb.run(f"INSERT INTO idle.other VALUES ({n})")
+        end = mariadb.run("SHOW MASTER STATUS")[0][:2]
+        slow.until(lambda: quick.poll() or position(quick) == end)
+        assert position(quick) > before[0]
+        assert position(slow) <= before[1]
+
+
+def position(run: Reading) -> tuple[str, int]:
+    """What a checkpoint would keep now."""
+    found = json.loads(json.dumps(run.reader.offset))["position"]
+    return found["file"], found["pos"]

@@ -18,6 +18,9 @@ _ABSENT: Final = frozenset({1054, 1146})
 PURGED: Final = 1236
 """ER_MASTER_FATAL_ERROR_READING_BINLOG: a file that is not there, or a place that is none."""
 
+_TAKEN: Final = "same server_uuid/server_id"
+"""What both servers say to a reader when another one comes with its number."""
+
 
 @contextmanager
 def told(options: MysqlOptions, what: str) -> Iterator[None]:
@@ -47,6 +50,11 @@ def of_driver(error: Exception, options: MysqlOptions, what: str) -> BergError:
     if code in _ABSENT:
         hint = "The table was changed while it was read: start the statement again."
         return BergError(ErrorCode.NOT_FOUND, f"{what} at {options.address}: {words}", hint=hint)
+    if _TAKEN in words:
+        hint = "Give each job a 'server-id' of its own, which no replica has, or none: then one is made up."
+        return BergError(
+            ErrorCode.CONFIG, f"{what} at {options.address}, as another reader has its 'server-id'.", hint=hint
+        )
     if code == PURGED:
         return BergError(ErrorCode.INVALID, f"{what} at {options.address}: {words}", hint=NEW_SNAPSHOT)
     return lost(options, what, words)
