@@ -295,8 +295,10 @@ def test_columns_that_come_and_go(place: Place) -> None:
         place.run("ALTER TABLE {t} ADD w int", "INSERT INTO {t} VALUES (9, 'nine', 9)")
         reader.until_rows(place.rows)
         assert any("new column w" in note for note in reader.notes)
+        assert not any("another type" in note for note in reader.notes)
         place.run("ALTER TABLE {t} ALTER id TYPE bigint", "INSERT INTO {t} VALUES (10, 'ten', 9)")
         reader.until_rows(place.rows)
+        assert ["Column 'id' of public" in note for note in reader.notes if "another type" in note] == [True]
         place.run("ALTER TABLE {t} DROP v", "INSERT INTO {t} VALUES (11, 9)")
         with pytest.raises(BergError, match="Column 'v' is not in public") as told:
             reader.until(lambda: False)

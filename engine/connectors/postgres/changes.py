@@ -69,7 +69,7 @@ class Assembler:
     ) -> None:
         self._columns, self._key, self._tables, self._types = columns, tuple(key), tables, types
         self._note, self._upsert = note, upsert
-        self._known: dict[int, Known | None] = {}
+        self._known: dict[int, Known] = {}
         self._conversions: dict[Conversions, Conversions] = {}
         self._start, self._resumed = cursor.position, cursor
         self._position = cursor.position
@@ -129,16 +129,16 @@ class Assembler:
             self._open, self._done, self._skip = None, 0, 0
             self._position = max(self._position, message.end)
         elif isinstance(message, Relation):
-            self._known[message.id] = self._learn(message)
+            self._learn(message)
         elif isinstance(message, Truncate):
             self._truncated(message)
         return ()
 
-    def _learn(self, relation: Relation) -> Known | None:
+    def _learn(self, relation: Relation) -> None:
         table = self._tables.get(relation.id)
         name = f"{relation.schema}.{relation.name}"
         if table is None:
-            return None
+            return
         found = self._types([c.type_id for c in relation.columns])
         types = {c.name: found[c.type_id] for c in relation.columns if c.type_id in found}
         conversions = self._columns.conversions(types, name)
@@ -157,7 +157,22 @@ class Assembler:
                 )
         wanted = tuple(places[c.name] for c in self._columns.stored)
         own = tuple(places[k] for k in table.key) if all(k in places for k in table.key) else ()
-        return Known(table, relation, conversions, wanted, tuple(places[k] for k in self._key), own)
+        key = tuple(places[k] for k in self._key)
+        known = Known(table, relation, conversions, wanted, key, own)
+        before = self._known.get(relation.id)
+        if before is not None:
+            self._tell_other_types(before, known)
+        self._known[relation.id] = known
+
+    def _tell_other_types(self, before: Known, now: Known) -> None:
+        """Note the columns whose types are not what they were: ALTER TABLE may have changed values, but no row."""
+        for old_place, place in zip(before.wanted, now.wanted, strict=True):
+            old, new = before.relation.columns[old_place], now.relation.columns[place]
+            if (old.type_id, old.modifier) != (new.type_id, new.modifier):
+                self._note(
+                    f"Column '{new.name}' of {now.relation.schema}.{now.relation.name} has another type. Where that "
+                    "changed values of rows that were read before, the log does not tell: then start a new job."
+                )
 
     def _truncated(self, message: Truncate) -> None:
         if self.commit < self._start:
