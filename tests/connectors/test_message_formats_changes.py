@@ -202,6 +202,26 @@ def test_canal_of_some_databases_with_metadata(place: Place) -> None:
         made("canal-json", options={"table.include": "("})
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "message", "whole"),
+    [
+        ("debezium-json", "source.properties", {"after": NEW, "op": "c", "source": [1]}, {}),
+        ("debezium-json", "ingestion-timestamp", {"after": NEW, "op": "c", "ts_ms": 1 << 62}, {"ts_ms": None}),
+        ("canal-json", "sql-type", {"data": [NEW], "type": "INSERT", "sqlType": {"id": "x"}}, {}),
+        ("maxwell-json", "ingestion-timestamp", {"data": NEW, "type": "insert", "ts": -(1 << 63)}, {"ts": None}),
+    ],
+)
+def test_metadata_that_is_odd_spoils_no_others(
+    place: Place, name: str, key: str, message: dict[str, object], whole: dict[str, object]
+) -> None:
+    other = {n: v for n, v in message.items() if n not in ("source", "sqlType")} | whole
+    found = changes(place, made(name, COLUMNS, [key], LENIENT), [message, other])
+    assert found == [(0, 0, False, *IS, None), (1, 0, False, *IS, None)]
+    with pytest.raises(BergError, match=f"A message has metadata that is not of its type, {key}: {{"):
+        changes(place, made(name, COLUMNS, [key]), [other, message])
+    assert changes(place, made(name, COLUMNS, [key]), [other]) == [(0, 0, False, *IS, None)]
+
+
 def test_maxwell(place: Place) -> None:
     told = {"database": "d", "table": "t", "ts": 1_700_000_000, "primary_key_columns": ["id"]}
     messages = [

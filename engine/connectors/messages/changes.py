@@ -96,11 +96,7 @@ class ChangeMessages(MessageFormat):
         problem = f"CASE WHEN doc IS NULL THEN 'A message is no JSON object'{problems} END"
         sql = f"(SELECT *, {problem} AS problem FROM {sql})"
         images = f"CASE WHEN problem IS NULL THEN {envelope.images} ELSE {self._broken()} END"
-        known = [
-            f"CASE WHEN problem IS NULL THEN CAST({envelope.metadata[key]} AS {duckdb_name(self.metadata[key])}) END"
-            f" AS v{i}"
-            for i, key in enumerate(self.wanted)
-        ]
+        known = [f"{self._known(key, envelope.metadata[key])} AS v{i}" for i, key in enumerate(self.wanted)]
         told = ", ".join([names, *known])
         sql = f"(SELECT {told}, CASE WHEN problem IS NULL THEN doc END AS line, {images} AS images FROM {sql})"
         values = [f"v{i}" for i in range(len(self.wanted))]
@@ -111,6 +107,17 @@ class ChangeMessages(MessageFormat):
         columns = [f"c{i}" for i in range(len(self.columns))]
         wanted = [*passed, PLACE, f"image.{OP} AS {OP}", BROKEN, *columns, *values]
         return f"(SELECT {', '.join(wanted)} FROM {rows})"
+
+    def _known(self, key: str, value: str) -> str:
+        """SQL of metadata: one that is not of its type is as a column's value would be."""
+        value = f"CAST({value} AS {duckdb_name(self.metadata[key])})"
+        if self.lenient:
+            read = f"try({value})"
+        else:
+            told = string_literal(f"A message has metadata that is not of its type, {key}: ")
+            # In a list, what failed and NULL can be told apart.
+            read = f"coalesce(try([{value}]), [{failure('%s', f'concat({told}, left(line, 200))')}])[1]"
+        return f"CASE WHEN problem IS NULL THEN {read} END"
 
     def _broken(self) -> str:
         """SQL of the images of a message that cannot be read: one, of nothing."""
