@@ -23,7 +23,7 @@ def lacks_package(error: BaseException) -> bool:
 
 def by_postgres(error: BaseException) -> bool:
     """Whether PostgreSQL lets nobody in. Errors of connecting have no code."""
-    code = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)  # of psycopg, of psycopg2
+    code = getattr(error, "sqlstate", None)
     if code is not None:
         return code[:2] in ("28", "3D") or code == "42501"
     return type(error).__name__ == "OperationalError" and _CONNECTING.search(str(error)) is not None

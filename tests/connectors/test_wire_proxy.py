@@ -35,13 +35,13 @@ def test_a_connection_of_mysql_is_cut(mariadb: MariaDB, after: bool) -> None:
 
 
 def test_a_connection_of_postgres_is_cut(postgres: Postgres) -> None:
-    import psycopg2
+    import psycopg
 
     postgres.run("CREATE TABLE wired (i INT)")
     with proxied("postgres", postgres.port) as proxy:
-        connection = psycopg2.connect(host="127.0.0.1", port=proxy.port, user=pg.USER, dbname="postgres")
+        connection = psycopg.connect(host="127.0.0.1", port=proxy.port, user=pg.USER, dbname="postgres")
         proxy.arm("INSERT", after=True)
-        with pytest.raises(psycopg2.OperationalError), connection.cursor() as cursor:
+        with pytest.raises(psycopg.OperationalError), connection.cursor() as cursor:
             cursor.execute("INSERT INTO wired VALUES (1)")
         assert any("INSERT" in label for label in proxy.seen)
 

@@ -48,7 +48,7 @@ CASES = [
         table("postgres-cdc", f"{CDC}, 'schema-name'='public', 'slot.name'='s'", f"id INT, {KEY}") + READ,
     ),
     ("pymysql", "jdbc", jdbc("mysql://127.0.0.1:1/d") + READ),
-    ("psycopg2", "jdbc", jdbc("postgresql://127.0.0.1:1/d") + WRITE),
+    ("psycopg", "jdbc", jdbc("postgresql://127.0.0.1:1/d") + WRITE),
     ("sqlalchemy", "jdbc", jdbc("sqlite:/nowhere.db") + READ),
     ("thrift", "hive", "CREATE CATALOG h WITH ('type'='iceberg', 'catalog-type'='hive', 'uri'='thrift://127.0.0.1:1')"),
 ]

@@ -16,7 +16,6 @@ MODULES = {
     "confluent_kafka": "confluent-kafka",
     "pymysqlreplication": "mysql-replication",
     "hive_metastore": "pyiceberg",
-    "psycopg2": "psycopg2-binary",
 }
 """Modules that are not called as their distribution is."""
 

@@ -52,7 +52,8 @@ class Commits:
         first = self._unless_there(connection).values(job=self._job, sink=self._sink, checkpoint_id=checkpoint)
         own = table.update().where(table.c.job == self._job, table.c.sink == self._sink)
         later = own.where(table.c.checkpoint_id < checkpoint).values(checkpoint_id=checkpoint)
-        return any(connection.execute(change).rowcount for change in (first, later))
+        counted = connection.execution_options(preserve_rowcount=True)  # else an INSERT may have none, which is -1
+        return any(counted.execute(change).rowcount > 0 for change in (first, later))
 
     def _unless_there(self, connection: Connection) -> Insert:
         """An INSERT that does nothing where the key stands already."""

@@ -118,8 +118,6 @@ class Askable:
             return op is Op.EQ and isinstance(value, bool)
         if sqlite or self._address.zero_dates == "ROUND":
             return False
-        if self._address.dialect is Dialect.POSTGRES and _is_last(value):
-            return False
         return _is_time(kind, stored, column.type.fractional_digits, value)
 
     def is_key(self, name: str) -> bool:
@@ -206,11 +204,6 @@ def _is_number(value: object, *, whole: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int if whole else int | Decimal):
         return False
     return bool(_LEAST <= value <= _MOST) if whole else bool(abs(value) < 10**37)
-
-
-def _is_last(value: object) -> bool:
-    """Whether a date or time is one that PostgreSQL's ``infinity`` is read as, which is behind all of them there."""
-    return isinstance(value, date) and value.timetuple()[:3] in ((9999, 12, 31), (1, 1, 1))
 
 
 def _is_time(kind: Kind, stored: Stored, declared: int, value: object) -> bool:

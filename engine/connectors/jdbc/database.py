@@ -67,7 +67,7 @@ class Database:
             # What is read is read on DuckDB's threads, one after another.
             arguments: dict[str, Any] = {"timeout": self._timeout, "check_same_thread": False}
         else:
-            drivers = {Dialect.MYSQL: "mysql+pymysql", Dialect.POSTGRES: "postgresql+psycopg2"}
+            drivers = {Dialect.MYSQL: "mysql+pymysql", Dialect.POSTGRES: "postgresql+psycopg"}
             url = sa.URL.create(
                 drivers[address.dialect], address.user, address.password, address.host, address.port, address.database
             )
@@ -178,7 +178,7 @@ def _is_of_database(error: Exception) -> bool:
     known = isinstance(error, sa.SQLAlchemyError | OSError) or lacks_package(error)
     return known or type(error).__module__.split(".")[0] in (
         "pymysql",
-        "psycopg2",
+        "psycopg",
         "sqlite3",
     )
 

@@ -47,6 +47,13 @@ def told(error: Exception, address: Address, table: str) -> Told:
     return _of_sqlite(origin, address, table)
 
 
+def has_no_value(error: Exception) -> bool:
+    """Whether Python has no value for one that the database sent, as for a date before the year 1."""
+    origin = getattr(error, "orig", None) or error
+    of_driver = type(origin).__module__.startswith("psycopg") and type(origin).__name__ == "DataError"
+    return isinstance(origin, ValueError | OverflowError) or (of_driver and getattr(origin, "sqlstate", None) is None)
+
+
 def _of_mysql(origin: BaseException, lost: bool, address: Address, table: str) -> Told:
     arguments = origin.args
     code = arguments[0] if arguments and isinstance(arguments[0], int) else None
@@ -70,7 +77,7 @@ def _of_mysql(origin: BaseException, lost: bool, address: Address, table: str) -
 
 
 def _of_postgres(origin: BaseException, lost: bool, address: Address, table: str) -> Told:
-    code = getattr(origin, "pgcode", None)
+    code = getattr(origin, "sqlstate", None)
     diagnosis = getattr(origin, "diag", None)
     primary = getattr(diagnosis, "message_primary", None)
     text = _plain(primary or origin)

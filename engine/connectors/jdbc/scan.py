@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.jdbc.columns import Family, Stored
+from bergsql.engine.connectors.jdbc.errors import has_no_value
 from bergsql.engine.connectors.jdbc.url import Dialect
 from bergsql.engine.sql.types import TEXTS, Kind
 from bergsql.engine.table.arrow_stream import ArrowStream
@@ -74,8 +75,11 @@ def chunks(connection: Connection, query: Select[Any], size: int, database: Data
         while rows := result.fetchmany(size):
             yield rows
         done = True
-    except (ValueError, OverflowError) as error:
-        raise BergError(ErrorCode.INVALID, f"A value of {database.name} cannot be read: {error}.") from None
+    except Exception as error:
+        if not has_no_value(error):
+            raise
+        text = getattr(error, "orig", error)
+        raise BergError(ErrorCode.INVALID, f"A value of {database.name} cannot be read: {text}.") from None
     finally:
         if not done:
             _abandon(connection, database.dialect)

@@ -62,18 +62,7 @@ class Statements:
 
     def _put(self, connection: Connection, statement: Any, rows: Sequence[Row]) -> None:
         """Run an INSERT with many rows."""
-        if self._dialect is not Dialect.POSTGRES:
-            connection.execute(statement, self._named(rows))
-            return
-        import sqlalchemy as sa
-        from psycopg2.extras import execute_values
-
-        # SQLAlchemy would send ON CONFLICT row by row, the driver's own way takes all at once.
-        many = statement.from_select(self._names, sa.text(f"VALUES {_ROWS}").columns())
-        sql = str(many.compile(dialect=connection.dialect)).replace(_ROWS, "%s")
-        cursor: Any = connection.connection.cursor()
-        with cursor:
-            execute_values(cursor, sql, rows, page_size=len(rows))
+        connection.execute(statement, self._named(rows))
 
     def _named(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         return [dict(zip(self._names, row, strict=True)) for row in rows]

@@ -37,7 +37,7 @@ DRIVERS: Final = {
 """Java's driver classes, which the option ``driver`` may name."""
 EXTRAS: Final = {
     Dialect.MYSQL: ("sqlalchemy", "pymysql"),
-    Dialect.POSTGRES: ("sqlalchemy", "psycopg2"),
+    Dialect.POSTGRES: ("sqlalchemy", "psycopg"),
     Dialect.SQLITE: ("sqlalchemy",),
 }
 """The modules that each needs."""

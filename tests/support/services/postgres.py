@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.support.services.server import Server
 
 if TYPE_CHECKING:
-    from psycopg2.extensions import connection as Connection
+    from psycopg import Connection
 
 USER = "postgres"
 
@@ -17,13 +17,11 @@ class Postgres(Server):
     script = "postgres"
     stop_signal = signal.SIGINT
 
-    def connect(self, database: str = "postgres", **more: Any) -> Connection:
+    def connect(self, database: str = "postgres", **more: Any) -> Connection[Any]:
         """A connection that commits each statement."""
-        import psycopg2
+        import psycopg
 
-        made: Connection = psycopg2.connect(host="127.0.0.1", port=self.port, user=USER, dbname=database, **more)
-        made.autocommit = True
-        return made
+        return psycopg.connect(host="127.0.0.1", port=self.port, user=USER, dbname=database, autocommit=True, **more)
 
     def serves(self) -> bool:
         self.connect(connect_timeout=1).close()
