@@ -119,6 +119,34 @@ def test_edges_of_json(place: Place, message: bytes, row: Row | None, broken: st
     assert (found.rstrip() if isinstance(found, str) else found) == (broken or row)
 
 
+@pytest.mark.parametrize(
+    ("value", "read", "rest"),
+    [
+        (b'{"l":[1,null,"2"],"m":{"k":{"x":1}},"t":{"q":[]}}', {"l": [1, None, 2], "m": {"k": {"x": 1}}, "t": '{"q":[]}'}, None),
+        (b"{}", {"l": None, "m": None, "t": None}, None),
+        (b'{"l":[1,"x"]}', None, {"l": [1, None], "m": None, "t": None}),
+        (b'{"l":{}}', None, {"l": None, "m": None, "t": None}),
+        (b'{"m":{"k":{"x":"y"},"n":null}}', None, {"l": None, "m": {"k": {"x": None}, "n": None}, "t": None}),
+    ],
+)  # fmt: skip
+def test_nested_values_of_json_that_are_of_another_type(
+    place: Place, value: bytes, read: dict[str, Any] | None, rest: dict[str, Any] | None
+) -> None:
+    inner = DataType(Kind.ROW, children=(Field("x", DataType(Kind.INT)),))
+    parts = (
+        Field("l", DataType(Kind.ARRAY, children=(Field("element", DataType(Kind.INT)),))),
+        Field("m", DataType(Kind.MAP, children=(Field("key", STRING), Field("value", inner)))),
+        Field("t", STRING),
+    )
+    columns = [("b", DataType(Kind.ROW, children=parts))]
+    message = b'{"b":%s}' % value
+    if read is not None:
+        assert one(place, made("json", columns), message) == (read,)
+    else:
+        assert one(place, made("json", columns), message) == UNFIT + message.decode()
+        assert one(place, made("json", columns, **LENIENT), message) == (rest,)
+
+
 def test_numbers_of_json(place: Place) -> None:
     numbers = made("json", [("a", DECIMAL), ("b", DOUBLE)])
     assert one(place, numbers, b'{"a":1234567890123456789012345678.0123456789,"b":123456789012345678901234567890}') == (

@@ -11,9 +11,9 @@ from bergsql.engine.connectors.formats.base import Format, Scan, copy_rows, path
 from bergsql.engine.connectors.formats.lines import TRIMMED, LineStream
 from bergsql.engine.connectors.formats.wire import Wire
 from bergsql.engine.plan.sql_text import failure
-from bergsql.engine.sql.quoting import identifier, string_literal
+from bergsql.engine.sql.quoting import distinct_names, identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
-from bergsql.engine.sql.types import Kind
+from bergsql.engine.sql.types import BINARIES, TEXTS, DataType, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,7 +147,7 @@ class JsonLines(Format):
             refused = _unfit(column, what)
             found = f"json_type(doc, {path})"
             other = f"coalesce({found}, 'NULL')"
-            unfit = f"{other} <> '{wanted}'" if wanted is not None else f"{value} IS NULL"
+            unfit = _misfit(column.type, f"json_extract(doc, {path})", value) or "false"
             missing = ""
             if self._complete:
                 lacks = _refused(f"{what} lacks the member '{column.name}'", "doc")
@@ -204,6 +204,35 @@ class JsonLines(Format):
         select = f"SELECT {', '.join((f'{line} AS line', *by))} FROM {rows}"
         options = ["FORMAT csv", "HEADER false", "QUOTE ''", "ESCAPE ''", "DELIM '\x01'"]
         return copy_rows(cursor, select, options, directory, size, by)
+
+
+def _misfit(type_: DataType, json: str, value: str, depth: int = 0) -> str | None:
+    """SQL of whether JSON is not of the type as which it was read; None where anything is.
+
+    DuckDB makes NULL of what does not fit, wherever it is.
+    """
+    wanted = _SHAPES.get(type_.kind)
+    given = f"coalesce(json_type({json}), 'NULL')"
+    if wanted is None:
+        fits = type_.kind in TEXTS or type_.kind in BINARIES
+        return None if fits else f"({given} <> 'NULL' AND {value} IS NULL)"
+    inner: list[str | None]
+    if type_.kind is Kind.ROW:
+        names = distinct_names(f.name for f in type_.children)
+        inner = [
+            _misfit(
+                f.type, f"json_extract({json}, {string_literal(json_pointer(n))})", f"({value}).{identifier(n)}", depth
+            )
+            for n, f in zip(names, type_.children, strict=True)
+        ]
+    else:
+        each = f"e{depth}"
+        parts, values = ("$.*", f"map_values({value})") if type_.kind is Kind.MAP else ("$[*]", value)
+        one = _misfit(type_.children[-1].type, f"{each}[1]", f"{each}[2]", depth + 1)
+        zipped = f"list_zip(json_extract({json}, '{parts}'), {values})"
+        inner = [f"len(list_filter({zipped}, lambda {each}: {one})) > 0" if one is not None else None]
+    found = " OR ".join([f"{given} <> '{wanted}'", *(i for i in inner if i is not None)])
+    return f"({given} <> 'NULL' AND ({found}))"
 
 
 _MISSES: Final = "misses"
