@@ -169,6 +169,16 @@ def test_bytes_are_no_text_in_sqlite(request: pytest.FixtureRequest, tmp_path: P
         list(session.execute("SELECT * FROM t").rows())
 
 
+def test_ranges_are_not_of_numbers_that_are_texts(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Which are above every number in SQLite."""
+    place = place_in("sqlite", request, tmp_path)
+    place.run("CREATE TABLE {t} (v TEXT)")
+    more = {f"scan.partition.{k}": v for k, v in (("column", "v"), ("num", "2"), ("lower-bound", "0"))}
+    table = place.table("t", (("v", DataType(Kind.DECIMAL, 10, 1)),), (), {**more, "scan.partition.upper-bound": "9"})
+    with pytest.raises(BergError, match="'v', a TEXT there: ranges are of numbers"):
+        JdbcSource(table)
+
+
 def test_years_of_two_digits_are_no_others(request: pytest.FixtureRequest, tmp_path: Path, session: Session) -> None:
     place = place_in("mariadb", request, tmp_path)
     place.run("CREATE TABLE {t} (y YEAR)")

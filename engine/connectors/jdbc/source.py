@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bergsql.engine.connectors.base import LocalSource
-from bergsql.engine.connectors.jdbc.columns import StoredTable, look_at
+from bergsql.engine.connectors.jdbc.columns import Family, StoredTable, look_at
 from bergsql.engine.connectors.jdbc.database import Database
 from bergsql.engine.connectors.jdbc.options import settings_of
 from bergsql.engine.plan.relations import ReadAtOnce
@@ -49,12 +49,13 @@ class JdbcSource(LocalSource):
         from bergsql.engine.sql.types import INTEGERS, Kind
 
         found = self.settings.partitions
-        for each in self._table.columns:
-            if found is not None and each.name == found.column and each.type.kind not in (*INTEGERS, Kind.DECIMAL):
-                raise BergError(
-                    ErrorCode.OPTION,
-                    f"'scan.partition.column' is '{each.name}', a {flink_name(each.type)}: ranges are of numbers.",
-                )
+        for each, stored in zip(self._table.columns, self.found.stored, strict=True):
+            if found is None or each.name != found.column:
+                continue
+            if each.type.kind not in (*INTEGERS, Kind.DECIMAL) or stored.family is Family.TEXT:
+                kind = flink_name(each.type) if stored.family is not Family.TEXT else f"{stored.shown} there"
+                message = f"'scan.partition.column' is '{each.name}', a {kind}: ranges are of numbers."
+                raise BergError(ErrorCode.OPTION, message)
 
     @cached_property
     def values(self) -> Values:
