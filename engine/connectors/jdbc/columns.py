@@ -289,6 +289,8 @@ def _typed(name: str, type_: Any, dialect: Dialect, connection: Connection) -> S
         return Stored(name, Family.ANY, "of no type")
     if family is Family.DECIMAL:
         precision, digits = type_.precision, type_.scale
+    elif visited == "BINARY":
+        precision = type_.length or 1
     elif family is Family.BITS:
         precision = type_.length or 1
         family = family if dialect is Dialect.MYSQL else Family.OTHER

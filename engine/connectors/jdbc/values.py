@@ -308,6 +308,8 @@ def writing(type_: DataType, stored: Stored, address: Address) -> Convert | None
         return str if sqlite else None
     if kind in BINARIES and stored.family is Family.BITS:
         return _bits
+    if kind in BINARIES and stored.precision is not None and address.dialect is Dialect.MYSQL:
+        return partial(_filled, stored.precision)
     if kind is Kind.DATE:
         return date.isoformat if sqlite else None
     cut = 10 ** (6 - min(6 if stored.digits is None else stored.digits, 6))
@@ -321,6 +323,11 @@ def writing(type_: DataType, stored: Stored, address: Address) -> Convert | None
         inner = writing(type_.children[0].type, stored.element, address)
         return None if inner is None else partial(_each, inner)
     return None
+
+
+def _filled(length: int, value: bytes) -> bytes:
+    """As a BINARY(n) is: what is compared with it must be, too."""
+    return value.ljust(length, b"\0")
 
 
 def _bits(value: bytes) -> int:
