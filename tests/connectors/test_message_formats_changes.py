@@ -200,6 +200,8 @@ def test_canal_of_some_databases_with_metadata(place: Place) -> None:
         changes(place, made("canal-json", options=options), [{"data": [NEW], "type": "INSERT", "database": "shop"}])
     with pytest.raises(BergError, match=r"'\(' is not a value of 'canal-json.table.include'"):
         made("canal-json", options={"table.include": "("})
+    with pytest.raises(BergError, match=r"is not a value of 'canal-json.database.include': invalid perl operator"):
+        made("canal-json", options={"database.include": "(?!x).*"})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -57,11 +56,24 @@ class CanalMessages(ChangeMessages):
     ) -> None:
         super().__init__(columns, options, metadata)
         for name in ("database.include", "table.include"):
-            try:
-                re.compile(self.option(name) or "")
-            except re.error as error:
-                message = f"'{self.option(name)}' is not a value of 'canal-json.{name}': {error}."
-                raise BergError(ErrorCode.OPTION, message) from None
+            if self.option(name):
+                self._check_pattern(name, self.option(name) or "")
+
+    @staticmethod
+    def _check_pattern(name: str, pattern: str) -> None:
+        """Refuse what the expressions that DuckDB knows do not have; Arrow's are of the same library.
+
+        :raises BergError: OPTION.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        try:
+            pc.match_substring_regex(pa.array([""]), pattern)
+        except pa.ArrowInvalid as error:
+            told = str(error).removeprefix("Invalid regular expression: ")
+            message = f"'{pattern}' is not a value of 'canal-json.{name}': {told}."
+            raise BergError(ErrorCode.OPTION, message) from None
 
     def _skipped(self, database: str, table: str, type_: str) -> str:
         left_out = [
