@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+WORKERS ?= 3
 SHARED := $(or $(BERGSQL_SHARED),$(abspath ../shared))
 SOURCES := shell engine catalog
 CODE := $(SOURCES) tests benchmarks docs

@@ -10,6 +10,7 @@ import json
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,8 @@ from tests.support.checklist import FLINK, SPARK
 from tests.support.shared import shared
 
 BATCH = 50
-BATCHES = 25
+BOUNDED, WHOLE = 8, 25
+"""How many batches are tried: in every run, in the long one."""
 
 NOISE = st.sampled_from(
     [
@@ -159,7 +161,6 @@ SETTINGS = {
 }
 
 
-@settings(max_examples=BATCHES, **SETTINGS)  # type: ignore[arg-type]
-@given(mangled())
-def test_a_thousand_mangled_statements(batch: tuple[Flavour, list[str]]) -> None:
-    check(batch)
+@pytest.mark.parametrize("batches", [BOUNDED, pytest.param(WHOLE, marks=pytest.mark.long)])
+def test_mangled_statements(batches: int) -> None:
+    settings(max_examples=batches, **SETTINGS)(given(mangled())(check))()  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.berg import Berg
 
-BOUNDED, WHOLE = 4, 20
+BOUNDED, WHOLE = 2, 20
 """How many moments are tried: in every run, in the long one."""
 MOMENTS = [pytest.param(n, marks=[] if n < BOUNDED else [pytest.mark.long]) for n in range(WHOLE)]
 CATALOG = "CREATE CATALOG c WITH ('type'='iceberg', 'catalog-type'='hadoop', 'warehouse'='${WAREHOUSE}');"

@@ -141,7 +141,12 @@ CHANGES = {
 MODES = "'write.delete.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
 
 
-FREE = [(s, kilobytes) for s in CHANGES for kilobytes in range(0, 32, 4) if s.startswith("INSERT") or kilobytes % 8]
+FREE = [
+    pytest.param(s, kilobytes, marks=[] if kilobytes in (4, 16, 20) else [pytest.mark.long])
+    for s in CHANGES
+    for kilobytes in range(0, 32, 4)
+    if s.startswith("INSERT") or kilobytes % 8
+]
 
 
 @pytest.mark.parametrize(("statement", "kilobytes"), FREE)
