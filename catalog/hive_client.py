@@ -23,6 +23,7 @@ class NoAnswer(BergError):
     def __init__(self, uri: str, why: str) -> None:
         message = f"The Hive metastore at {uri} does not answer: {why}."
         super().__init__(ErrorCode.CONNECTION, message, hint="Look whether it runs, and at 'uri'.")
+        self.why = why
 
 
 class Connection:
@@ -174,8 +175,9 @@ def outcome_counts(client: HiveClient, doing: str, happened: Callable[[Connectio
         with suppress(BergError, TException), client.open() as other:
             if happened(other):
                 return
-        message = f"{doing}: the metastore gave no answer, and it may still happen: {_words(error)}."
-        raise CommitStateUnknown(message) from error
+        why = error.why if isinstance(error, NoAnswer) else _words(error)
+        message = f"{doing}: the metastore gave no answer ({why}), and it may still happen."
+        raise CommitStateUnknown(message, hint="Look whether it has happened before you do it again.") from error
 
 
 def _broken(error: Exception) -> str:

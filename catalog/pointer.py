@@ -212,10 +212,12 @@ class PointerCatalog(Catalog):
                     return False
             elif base is None and late is None:
                 return False
-            # Else it was dropped or renamed meanwhile, or its log does not reach back so far.
-            why = "it has been changed by others since" if late is None else late.message
+            # It was dropped or renamed meanwhile, or its log does not reach back so far.
+            why = "it has been changed by others since"
         except BergError as error:
             why = error.message
+        if late is not None:
+            raise late
         raise CommitStateUnknown(
             f"It is not known whether table {self.name}.{ident} was changed: {why}",
             hint=f"Its new version would be {location}.",
