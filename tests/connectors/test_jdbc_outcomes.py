@@ -16,7 +16,7 @@ from bergsql.engine.session import Session, SessionConfig
 from bergsql.engine.sql.types import INT, STRING
 from tests.support.databases import Place, place_in
 from tests.support.services.server import until
-from tests.support.sinks import HandContext, changes
+from tests.support.sinks import HandContext, changes, checkpoint
 from tests.support.wire_proxy import WireProxy, proxied
 
 PAIR = (("id", INT), ("name", STRING))
@@ -87,6 +87,20 @@ def test_what_may_be_done_again_is(place: Place, proxy: WireProxy, session: Sess
         session.execute(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')").close()
         assert fault.fired.is_set()
         assert place.run(ROWS.replace("{t}", f"{{{table}}}")) == [(1, "a"), (2, "b")]
+
+
+def test_a_lost_commit_of_a_job_is_found_done(place: Place, proxy: WireProxy, duck: Duck) -> None:
+    """What is noted beside the rows tells that they are there."""
+    place.run("CREATE TABLE {t} (id INT, name VARCHAR(10))")
+    context = HandContext(duck)
+    writer = JdbcSink(place.table("t", PAIR, (), behind(proxy, place))).writer(context, 0)
+    writer.write(changes(("+I", 1, "a")))
+    fault = proxy.arm("^COMMIT", after=True)
+    assert checkpoint(writer, 1)
+    assert fault.fired.is_set()
+    assert [note.rpartition(". ")[2] for note in context.notes] == ["It is tried again."]
+    assert place.run(ROWS) == [(1, "a")]
+    writer.close()
 
 
 @pytest.mark.parametrize("place", ["mariadb"], indirect=True)
