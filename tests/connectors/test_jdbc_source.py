@@ -340,6 +340,20 @@ def test_rows_come_as_they_are_fetched(request: pytest.FixtureRequest, tmp_path:
     assert few < (time.process_time() - start) / 4
 
 
+def test_a_domain_is_the_type_that_it_is_of(request: pytest.FixtureRequest, tmp_path: Path, session: Session) -> None:
+    place = place_in("postgres", request, tmp_path)
+    place.run(
+        "CREATE DOMAIN {positive} AS NUMERIC(5, 1) CHECK (VALUE > 0)",
+        "CREATE TABLE {t} (n {positive})",
+        "INSERT INTO {t} VALUES (1.5), (2)",
+    )
+    run(session, f"CREATE TABLE t (n DECIMAL(5, 1)) {place.clause('t')}")
+    assert rows(session, "SELECT n FROM t WHERE n > 1.7") == [(Decimal("2.0"),)]
+    run(session, "INSERT INTO t VALUES (3.5)")
+    with pytest.raises(BergError, match="A row does not fit"):
+        run(session, "INSERT INTO t VALUES (-1.0)")
+
+
 def test_dates_of_zeros(request: pytest.FixtureRequest, tmp_path: Path, session: Session) -> None:
     place = place_in("mariadb", request, tmp_path)
     place.run("CREATE TABLE {t} (id INT, d DATE)")

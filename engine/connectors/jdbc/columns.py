@@ -279,6 +279,8 @@ def _stored(column: Any, dialect: Dialect, connection: Connection) -> Stored:
 
 def _typed(name: str, type_: Any, dialect: Dialect, connection: Connection) -> Stored:
     visited = str(type_.__visit_name__).upper()
+    if visited == "DOMAIN":
+        return _typed(name, type_.data_type, dialect, connection)
     family = _FAMILIES.get(visited, Family.OTHER)
     try:
         shown = str(type_.compile(dialect=connection.dialect))
