@@ -147,6 +147,12 @@ def test_nested_values_of_json_that_are_of_another_type(
         assert one(place, made("json", columns, **LENIENT), message) == (rest,)
 
 
+def test_fields_of_json_that_differ_only_in_case() -> None:
+    row = DataType(Kind.ROW, children=(Field("x", BIGINT), Field("X", BIGINT)))
+    with pytest.raises(BergError, match="Column 'b' has fields that differ only in case, in JSON"):
+        made("json", [("b", DataType(Kind.ARRAY, children=(Field("element", row),)))])
+
+
 def test_numbers_of_json(place: Place) -> None:
     numbers = made("json", [("a", DECIMAL), ("b", DOUBLE)])
     assert one(place, numbers, b'{"a":1234567890123456789012345678.0123456789,"b":123456789012345678901234567890}') == (

@@ -83,6 +83,8 @@ class JsonLines(Format):
                 ErrorCode.OPTION,
                 "'json.fail-on-missing-field' and 'json.ignore-parse-errors' cannot both be true.",
             )
+        for column in columns:
+            _check_names(column, column.type)
         self._wire = Wire((self.option("timestamp-format.standard") or "").casefold() == "iso-8601", json=True)
 
     def scan(self, files: Sequence[str], prefix: str) -> Scan:
@@ -237,6 +239,18 @@ def _misfit(type_: DataType, json: str, value: str, depth: int = 0) -> str | Non
 
 _MISSES: Final = "misses"
 """The column that says that an object may lack a member, or one in it."""
+
+
+def _check_names(column: TableColumn, type_: DataType) -> None:
+    """Refuse fields that DuckDB cannot tell apart: it would read and write one of them by another name.
+
+    :raises BergError: TYPE.
+    """
+    names = [f.name for f in type_.children]
+    if type_.kind is Kind.ROW and list(distinct_names(names)) != names:
+        raise BergError(ErrorCode.TYPE, f"Column '{column.name}' has fields that differ only in case, in JSON.")
+    for field in type_.children:
+        _check_names(column, field.type)
 
 
 def _refused(what: str, text: str) -> str:
