@@ -97,6 +97,19 @@ def test_the_outcome_is_told(
     assert wanted in str(rows(session, query.format(database)))
 
 
+@pytest.mark.usefixtures("database")
+def test_what_a_commit_asks_for(session: Session, proxy: WireProxy) -> None:
+    """Each question costs a commit some milliseconds, and a new connection more than all of them."""
+    do(session, "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)")
+    proxy.seen.clear()
+    connections = proxy.taken
+    do(session, "INSERT INTO t VALUES (2)")
+    alter = "alter_table_with_environment_context"
+    planned, attempt = "get_table", "get_table"
+    assert proxy.seen == [planned, attempt, "lock", "get_table", "check_lock", alter, "unlock"]
+    assert proxy.taken == connections
+
+
 @pytest.mark.parametrize(
     ("call", "statement"),
     [

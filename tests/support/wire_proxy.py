@@ -247,7 +247,7 @@ WIRES: dict[str, type[Wire]] = {"kafka": KafkaWire, "mysql": MySqlWire, "postgre
 class WireProxy:
     """A proxy before the service at ``port`` of this machine, which speaks one of :data:`WIRES`.
 
-    ``seen`` has the labels of all requests so far, in order.
+    ``seen`` has the labels of all requests so far, in order; ``taken`` is how many connections there were.
     """
 
     def __init__(self, protocol: str, port: int) -> None:
@@ -255,6 +255,7 @@ class WireProxy:
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
         self.seen: list[str] = []
+        self.taken = 0
         self._faults: list[Fault] = []
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -303,6 +304,7 @@ class WireProxy:
                 for end in (near, far):
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 with self._lock:
+                    self.taken += 1
                     self._open |= {near, far}
                 _Connection(self, self._wire(self.port), near, far).start()
 
