@@ -38,8 +38,8 @@ class _Writer(Writer):
             return batch.rows
         # The rows are made, as for any sink: what is wrong with them comes out.
         cursor = self._context.cursor
-        found = cursor.execute(f"SELECT count(*), max(hash(i)) FROM {batch.sql} AS i").fetchone()
-        return int(found[0]) if found else 0
+        ((count, _),) = cursor.execute(f"SELECT count(*), max(hash(i)) FROM {batch.sql} AS i").fetchall()
+        return int(count)
 
     def prepare(self, checkpoint: int) -> Json:  # noqa: ARG002 - it keeps nothing
         return None
