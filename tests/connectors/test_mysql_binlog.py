@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.connectors.mysql.binlog import Binlog
+from bergsql.engine.connectors.mysql.binlog import MOST_WAITING, Binlog
 from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Moved, SchemaChange
 from bergsql.engine.connectors.mysql.position import Position
 from bergsql.engine.connectors.mysql.statements import Means, meaning
 from bergsql.engine.connectors.mysql.transactions import Transactions
 from tests.support.services.mariadb import PASSWORD, USER, MariaDB
+from tests.support.services.server import until as wait_until
 
 DATABASE = "mysql_binlog"
 _ids = count(4_100_000)
@@ -272,6 +273,19 @@ def test_a_server_that_crashes_writing_a_transaction_leaves_a_part_of_it() -> No
     at.begin()
     assert at.add(3) == 3
     assert not at.turned("b.000003", 4)
+
+
+def test_wide_rows_wait_in_little_memory(mariadb: MariaDB, table: str) -> None:
+    mariadb.run(f"ALTER TABLE {table} MODIFY v LONGTEXT")
+    start = end(mariadb)
+    mariadb.run(*[f"INSERT INTO {table} VALUES ({n}, repeat('x', 1 << 20))" for n in range(80)])
+    with followed(mariadb, start) as binlog:
+        wait_until("that much", lambda: binlog.waiting >= MOST_WAITING)
+        found = binlog.read(1_000_000)
+        assert (
+            MOST_WAITING <= sum(event.size for event in found if isinstance(event, Change)) >> 10 < MOST_WAITING + 2000
+        )
+        until(binlog, lambda events: total(found) + total(events) == 80)
 
 
 def test_a_file_that_is_gone_is_told(mariadb: MariaDB, table: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -154,3 +155,49 @@ def test_a_job_outlives_its_connections_and_its_server_and_says_when_it_cannot(c
     assert PASSWORD not in str(error).replace("mysql-cdc", "")
     copy.start("anew")
     copy.settle("anew")
+
+
+def wait_for(jobs: Jobs, job: str, rows: int) -> None:
+    jobs.until(job, lambda job: job.status.metrics.get("rows_in") == rows)
+
+
+def _peak(pid: int) -> int:
+    """The most memory that a process ever had, in MiB."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.split("VmHWM:")[1].split()[0]) // 1024
+
+
+@pytest.mark.parametrize("key", ["id", "none"])
+def test_a_table_of_wide_rows_is_read_in_little_memory(berg: Berg, mariadb: MariaDB, key: str) -> None:
+    """However many rows are to be in a chunk; also where it is read in one go."""
+    columns = f"id INT {'PRIMARY KEY' if key == 'id' else ''}, v LONGTEXT"
+    mariadb.run(
+        "CREATE DATABASE IF NOT EXISTS wide", f"CREATE OR REPLACE TABLE wide.narrow_{key} ({columns}) ENGINE=MyISAM"
+    )
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET sql_log_bin = 0")
+        cursor.execute(f"CREATE OR REPLACE TABLE wide.wide_{key} LIKE wide.narrow_{key}")
+        cursor.execute(f"INSERT INTO wide.narrow_{key} VALUES (1, 'a')")
+        cursor.execute(f"INSERT INTO wide.wide_{key} SELECT seq, repeat(md5(seq), 1024) FROM wide.seq_1_to_8000")
+    peaks = {}
+    with jobs_of(berg) as jobs:
+        for table, rows in (("narrow", 1), ("wide", 8000)):
+            options = {
+                "connector": "mysql-cdc",
+                "hostname": "127.0.0.1",
+                "port": mariadb.port,
+                "username": USER,
+                "password": PASSWORD,
+                "database-name": "wide",
+                "table-name": f"{table}_{key}",
+            }
+            text = ", ".join(f"'{name}'='{value}'" for name, value in options.items())
+            job = jobs.submit(
+                "SET 'execution.checkpointing.interval' = '50 ms'",
+                f"CREATE TABLE src (id INT, v STRING) WITH ({text})",
+                "CREATE TABLE nowhere (id INT, v STRING) WITH ('connector'='blackhole')",
+                "INSERT INTO nowhere SELECT * FROM src",
+            )
+            wait_for(jobs, job.id, rows)
+            peaks[table] = _peak(jobs.job(job.id).status.pid)
+    assert peaks["wide"] < peaks["narrow"] + 125, "the table has 250 MiB"

@@ -21,8 +21,8 @@ from bergsql.engine.connectors.mysql.transactions import Transactions
 if TYPE_CHECKING:
     from pymysqlreplication import BinLogStreamReader
 
-_MOST_ROWS: Final = 50_000
-"""Rows that wait to be taken: then the thread waits."""
+MOST_WAITING: Final = 50_000
+"""The weight of changes that wait to be taken, from which on the thread waits."""
 _STRICT: Final = 3 << 21
 """In the mode of a statement: STRICT_TRANS_TABLES or STRICT_ALL_TABLES."""
 _ALONE: Final = 1
@@ -65,7 +65,8 @@ class Binlog:
         """By the number of a table: how its rows are told, None where it is not read."""
         self._charsets: Charsets | None = None
         self._events: deque[Event] = deque()
-        self._waiting = 0
+        self.waiting = 0
+        """The weight of what waits to be taken."""
         self._error: BergError | None = None
         self._closed = False
         self._changed = threading.Condition()
@@ -90,7 +91,7 @@ class Binlog:
                 found.append(event)
                 if isinstance(event, Change):
                     rows += event.rows
-                    self._waiting -= event.rows
+                    self.waiting -= event.weight
             self._changed.notify_all()
             if not found and self._error is not None:
                 raise self._error
@@ -232,6 +233,7 @@ class Binlog:
                 image.columns,
                 event.timestamp * 1000,
                 self._transactions.here,
+                event.event_size,
             )
         )
 
@@ -265,9 +267,9 @@ class Binlog:
             else:
                 self._events.append(event)
             if isinstance(event, Change):
-                self._waiting += event.rows
+                self.waiting += event.weight
             self._changed.notify_all()
-            while self._waiting >= _MOST_ROWS and not self._closed:
+            while self.waiting >= MOST_WAITING and not self._closed:
                 self._changed.wait(1.0)
 
 

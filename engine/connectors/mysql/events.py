@@ -31,6 +31,8 @@ class Change(NamedTuple):
         When, in milliseconds since 1970; whole seconds.
     position
         Behind its last row: ``row`` counts the rows of tables that are read since the transaction's start.
+    size
+        Of its event, in bytes.
     """
 
     schema: str
@@ -41,10 +43,16 @@ class Change(NamedTuple):
     columns: tuple[str, ...]
     timestamp: int
     position: Position
+    size: int = 0
 
     @property
     def rows(self) -> int:
         return max(len(self.before), len(self.after))
+
+    @property
+    def weight(self) -> int:
+        """What it takes of memory, in rows: those that are wide count for each KiB."""
+        return max(self.rows, self.size >> 10)
 
 
 class SchemaChange(NamedTuple):

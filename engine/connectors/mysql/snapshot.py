@@ -20,6 +20,8 @@ _VIEW_SECONDS: Final = 2.0
 """How long one view is used: the server keeps old versions of rows for it."""
 _ROWS_AT_ONCE: Final = 10_000
 """Rows of a batch of a table that is read in one go, at most."""
+_BYTES_AT_ONCE: Final = 16 << 20
+"""Of rows that are wide there are fewer in a chunk, and in such a batch: about so many bytes."""
 _TRIES: Final = 100
 """How often a server is asked for a view between two transactions."""
 
@@ -47,6 +49,7 @@ class TableSnapshot:
 
     def __init__(self, options: MysqlOptions, server: Server, session: Session, table: KnownTable) -> None:
         self._options, self._session, self._table = options, session, table
+        self._most = self._rows_at_once()
         self.view = View(options, server, session)
         self._used_since: float | None = None
         self._fills: dict[Key, tuple[Key, tuple[tuple[str, ...], Sequence[Any]] | None]] = {}
@@ -55,6 +58,12 @@ class TableSnapshot:
         """Whether rows were given that only count when all are."""
         if not table.unique:
             self._make_exact()
+
+    def _rows_at_once(self) -> int:
+        """How many rows of the table are held in memory at most, by what the server knows of their width."""
+        sql = "SELECT AVG_ROW_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        widths = [int(row[0] or 0) for row in self._session.rows(sql, self._table.name)]
+        return max(1, _BYTES_AT_ONCE // max(1, *widths, 1))
 
     def _make_exact(self) -> None:
         tries = 0
@@ -92,7 +101,7 @@ class TableSnapshot:
 
     def chunk(self, after: Key | None) -> Chunk:
         """The next rows behind a key, as of :attr:`high`."""
-        table, size = self._table, self._options.chunk_size
+        table, size = self._table, min(self._options.chunk_size, self._most)
         self._used_since = self._used_since or time.monotonic()
         names = [c.name for c in table.key]
         upto = self.view.bound(table.name, names, after, size)
@@ -113,7 +122,8 @@ class TableSnapshot:
         with told(self._options, f"Table {self._table.shown} could not be read"):
             if self._cursor is None:
                 self._cursor = self.view.whole(self._table.name, self._items())
-            found: list[tuple[Any, ...]] = self._cursor.fetchmany(max(self._options.fetch_size, _ROWS_AT_ONCE))
+            most = min(max(self._options.fetch_size, _ROWS_AT_ONCE), self._most)
+            found: list[tuple[Any, ...]] = self._cursor.fetchmany(most)
         self.begun = True
         return found
 
