@@ -84,6 +84,25 @@ def test_a_deletion_may_hold_the_key_alone(place: Place, duck: Duck) -> None:
     writer.close()
 
 
+def test_keys_that_are_texts_here_alone(request: pytest.FixtureRequest, tmp_path: Path, duck: Duck) -> None:
+    place = place_in("postgres", request, tmp_path)
+    place.run(
+        "CREATE TYPE {mood} AS ENUM ('good', 'bad')",
+        "CREATE TABLE {t} (k UUID PRIMARY KEY)",
+        "CREATE TABLE {u} (k UUID, m {mood}, PRIMARY KEY (k, m))",
+    )
+    some = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    for name, columns, key in (("t", (("k", STRING),), (some,)), ("u", (("k", STRING), ("m", STRING)), (some, "bad"))):
+        sink = JdbcSink(place.table(name, columns, range(len(key))))
+        sink.check(ChangelogMode.RETRACT, tuple(range(len(key))))
+        writer = sink.writer(HandContext(duck), 0)
+        for number, kind in ((1, "+I"), (2, "-D")):
+            writer.write(changes((kind, *key)))
+            assert checkpoint(writer, number)
+            assert place.run(f"SELECT count(*) FROM {{{name}}}") == [(2 - number,)]
+        writer.close()
+
+
 def test_a_binary_of_a_fixed_length_is_found_again(request: pytest.FixtureRequest, tmp_path: Path, duck: Duck) -> None:
     """MySQL fills it up when it is written, and not what it is compared with."""
     place = place_in("mariadb", request, tmp_path)

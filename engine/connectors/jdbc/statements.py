@@ -53,11 +53,14 @@ class Statements:
         import sqlalchemy as sa
 
         for start in range(0, len(rows), _MOST_KEYS):
-            keys = [tuple(row[i] for i in self._key) for row in rows[start : start + _MOST_KEYS]]
+            # Of no type: a text would be called VARCHAR, which PostgreSQL compares with no UUID and no ENUM.
+            keys = [
+                [sa.literal(row[i], sa.types.NullType()) for i in self._key] for row in rows[start : start + _MOST_KEYS]
+            ]
             if len(self._by) == 1:
                 condition = self._by[0].in_([value for (value,) in keys])
             else:
-                condition = sa.tuple_(*self._by).in_(keys)
+                condition = sa.tuple_(*self._by).in_([sa.tuple_(*key) for key in keys])
             connection.execute(self._table.delete().where(condition))
 
     def _put(self, connection: Connection, statement: Any, rows: Sequence[Row]) -> None:
