@@ -42,20 +42,28 @@ class Committed:
 
 
 def commit_snapshot(
-    catalog: Catalog, base: LoadedTable, producer: Producer, storage: Storage, *, to: Destination = MAIN
+    catalog: Catalog,
+    base: LoadedTable,
+    producer: Producer,
+    storage: Storage,
+    *,
+    to: Destination = MAIN,
+    alone: bool = False,
 ) -> Committed:
     """Make the snapshot of ``producer``, whose statement read the table at ``base``, in the place ``to``.
 
     When others were faster it is made anew on the table as it is now, up to ``commit.retry.num-retries`` times; the
     data files are used again. If it fails for certain, they are deleted with everything else that was written.
 
+    :param alone: the table was read just now, and probably nobody else writes to it: the first try takes it as it is.
     :raises StatementConflict: when others did what makes the statement wrong as it was planned.
     :raises BergError: CONFLICT when others were faster each time, or removed the table or the branch;
         UNKNOWN_OUTCOME when it is not known whether the snapshot was made.
     """
 
     def attempt(maker: SnapshotWriter) -> Attempt:
-        current = catalog.load_table(base.ident)
+        nonlocal alone
+        current, alone = base if alone else catalog.load_table(base.ident), False
         check_files_fit(base.metadata, current.metadata, base.full_name)
         if current.metadata_location != base.metadata_location:
             producer.validate(History(base.metadata, current.metadata, to, storage))

@@ -15,12 +15,17 @@ from typing import Any
 import pytest
 from hive_metastore import ttypes
 
-from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.hive_client import HiveClient
 from bergsql.catalog.hive_owner import Owner
+from bergsql.engine.execute.destination import destination
 from bergsql.engine.session import Session, SessionConfig
+from bergsql.engine.sql.statements import Name
+from bergsql.engine.streaming.changelog import ChangelogMode
+from bergsql.engine.streaming.sinks.iceberg import iceberg_sink
 from tests.support.services.hive import Hive
 from tests.support.services.server import until
+from tests.support.sinks import HandContext, changes, checkpoint
 from tests.support.wire_proxy import WireProxy, proxied
 
 _databases = count()
@@ -108,6 +113,26 @@ def test_what_a_commit_asks_for(session: Session, proxy: WireProxy) -> None:
     planned, attempt = "get_table", "get_table"
     assert proxy.seen == [planned, attempt, "lock", "get_table", "check_lock", alter, "unlock"]
     assert proxy.taken == connections
+
+
+def test_what_a_checkpoint_asks_for(session: Session, database: str, proxy: WireProxy) -> None:
+    """A job whose table nobody else writes to takes it as it read it; else it looks again."""
+    do(session, "CREATE TABLE t (a INT)")
+    sink = iceberg_sink(destination(session, Name(("p", database, "t"), Span(0, 1))), upserts=False)
+    sink.check(ChangelogMode.INSERT_ONLY, sink.key)
+    writer = sink.writer(HandContext(session.duck), 0)
+    alter = "alter_table_with_environment_context"
+    written, committed, tried = "get_table", "get_table", "get_table"
+    commit = ["lock", "get_table", "check_lock", alter, "unlock"]
+    for number in range(1, 5):
+        writer.write(changes(("+I", number)))
+        proxy.seen.clear()
+        assert checkpoint(writer, number)
+        others = number in (1, 4)
+        assert proxy.seen == [written, committed, *([tried] if others else []), *commit]
+        if number == 3:
+            do(session, f"INSERT INTO h.{database}.t VALUES (0)")
+    assert rows(session, "SELECT a FROM t") == [(0,), (1,), (2,), (3,), (4,)]
 
 
 @pytest.mark.parametrize(

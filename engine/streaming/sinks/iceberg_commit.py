@@ -141,6 +141,8 @@ class JobTable:
         """What the names of the sink's files begin with."""
         self._uuid = target.table.metadata.table_uuid
         self._last: Snapshot | None = None
+        self._left: str | None = None
+        """Where the table's metadata was behind the last commit."""
         self.committed = 0
         """The last checkpoint that is in the table."""
         self._tried = 0
@@ -279,7 +281,9 @@ class JobTable:
             updates=(SetProperties({self.key: str(checkpoint)}),),
             identity=CommitIdentity(prepared.snapshot_id, f"{self.owner}-{checkpoint}-{uuid4().hex[:8]}"),
         )
-        self._last = commit_snapshot(target.name.catalog, table, producer, self.storage, to=target.to).snapshot
+        alone = table.metadata_location == self._left
+        made = commit_snapshot(target.name.catalog, table, producer, self.storage, to=target.to, alone=alone)
+        self._last, self._left = made.snapshot, made.table.metadata_location
 
     def _sweep(
         self, metadata: TableMetadata, checkpoint: int, snapshot_id: int, kept: frozenset[str] = frozenset()
