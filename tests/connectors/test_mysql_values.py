@@ -148,6 +148,13 @@ def test_a_value_that_is_too_large_is_told(database: MariaDB) -> None:
 
 def test_a_date_of_zeros_is_no_value_of_a_column_without_nulls(database: MariaDB) -> None:
     database.run(f"DROP TABLE IF EXISTS {DATABASE}.z", f"CREATE TABLE {DATABASE}.z (d DATE NOT NULL)")
+    start = position(database)
+    with database.connect(init_command="SET sql_mode = ''") as connection, connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {DATABASE}.z VALUES ('0000-00-00')")
     columns = Columns("t", shape(database, "z"), [TableColumn("d", declared("DATE"), nullable=False)])
     with pytest.raises(BergError, match="holds a date of zeros"):
         columns.from_select([("0000-00-00",)])
+    with closing(followed(database, start, "z")) as binlog:
+        (change,) = changes(binlog, 1)
+    with pytest.raises(BergError, match="holds a date of zeros"):
+        columns.from_binlog(change.after)

@@ -139,8 +139,10 @@ class Columns:
         convert = _conversion(shape, family)
         if convert is not None:
             values = [None if v is None else convert(v) for v in values]
-        if family in (Family.DATE, Family.STAMP, Family.INSTANT) and any(v == ZERO for v in values):
-            self._check_zero(column)
+        if family in (Family.DATE, Family.STAMP, Family.INSTANT):
+            # A date of zeros comes as none, but in a TIMESTAMP.
+            if ZERO in values or (not shape.nullable and None in values):
+                self._check_zero(column)
             values = [None if v == ZERO else v for v in values]
         return pa.array(values, _arrow(family))
 
