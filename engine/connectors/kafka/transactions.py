@@ -122,7 +122,8 @@ class Transactions:
         self._unsure, self._last = False, Done(checkpoint, token)
 
     def _write(self, checkpoint: int, token: str, messages: Iterable[pa.RecordBatch], *, last: bool) -> bool:
-        """One transaction. False where the brokers were all away meanwhile: they may have lost a part of it.
+        """One transaction. False where the brokers were all away meanwhile, or since the last one: they may have lost
+        a part of it, or what they knew of the producer.
 
         ``last``: take their word for it all the same.
 
@@ -132,6 +133,8 @@ class Transactions:
 
         producer, client = self._producer, self._producer.client
         client.poll(0)
+        if producer.shaken and not last:
+            return False
         producer.shaken, producer.failed = False, None
         client.begin_transaction()
         producer.send(messages)
