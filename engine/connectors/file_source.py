@@ -151,8 +151,8 @@ class _Reader(Reader):
             rows = f"{self._prefix}rows"
             self._left.append(rows)
             cursor.execute(f"CREATE OR REPLACE TEMP TABLE {rows} AS FROM {scan.sql}")
-            found = cursor.execute(f"SELECT count(*) FROM {rows} WHERE broken").fetchone()
-            self._skipped += int(found[0]) if found else 0
+            ((broken,),) = cursor.execute(f"SELECT count(*) FROM {rows} WHERE broken").fetchall()
+            self._skipped += int(broken)
         self._done.add(directory.relative(f.path) for f in chosen)
         return Batch(f"(SELECT {columns}, 0::TINYINT AS op FROM {rows} WHERE NOT broken)")
 

@@ -315,47 +315,6 @@ def test_a_truncated_table_ends_the_job(place: Place) -> None:
             reader.until(lambda: False)
 
 
-def test_the_slot_follows_what_is_committed_and_idle_time(place: Place) -> None:
-    place.make(3)
-    reader = place.reader(with_="'scan.lsn-commit.checkpoints-num-delay'='0', 'heartbeat.interval.ms'='50'")
-
-    def confirmed() -> int:
-        asked = f"SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE slot_name = '{place.slot}'"
-        return int(place.server.run(asked)[0][0])
-
-    with reader.opened():
-        reader.until_rows(place.rows)
-        before = confirmed()
-        place.server.run("SELECT pg_logical_emit_message(false, 'x', repeat('y', 100000))")
-        reader.until(lambda: confirmed() > before + 100_000)
-
-
-def test_a_slot_that_is_gone_or_in_use(place: Place) -> None:
-    place.make(3)
-    reader = place.reader()
-    with reader.opened():
-        reader.until_rows(place.rows)
-        with pytest.raises(BergError, match="is in use") as told, place.reader().opened():
-            pass
-        assert told.value.code is ErrorCode.CONNECTION
-    dropped(place.server, place.slot)
-    with pytest.raises(BergError, match="is not there") as told, reader.opened():
-        pass
-    assert told.value.code is ErrorCode.INVALID
-    assert "start a new job" in str(told.value.hint)
-
-
-def test_a_publication_that_lost_its_table(place: Place) -> None:
-    place.make(3)
-    reader = place.reader()
-    with reader.opened():
-        reader.until_rows(place.rows)
-    place.run(f"ALTER PUBLICATION pub_{place.slot} DROP TABLE {{t}}", "INSERT INTO {t} VALUES (7, 'unseen')")
-    with pytest.raises(BergError, match="does not hold public") as told, reader.opened():
-        pass
-    assert told.value.code is ErrorCode.INVALID
-
-
 def test_a_table_that_comes_later_or_is_made_again(place: Place) -> None:
     place.make(3)
     columns = "id INT, v STRING"

@@ -183,3 +183,39 @@ def test_a_server_that_is_stopped_in_order_does_not_wait_for_a_reader(with_: str
             reader.until_rows(followed.rows)
     finally:
         server.close()
+
+
+def test_a_slot_that_is_gone_or_in_use(followed: Followed) -> None:
+    with followed.reader.opened():
+        followed.reader.until_rows(followed.rows)
+        with (
+            pytest.raises(BergError, match="is in use") as told,
+            ChangeReader(source(followed.server, followed.slot, followed.table, COLUMNS, AT_ONCE)).opened(),
+        ):
+            pass
+        assert told.value.code is ErrorCode.CONNECTION
+    dropped(followed.server, followed.slot)
+    with pytest.raises(BergError, match="is not there") as told, followed.reader.opened():
+        pass
+    assert told.value.code is ErrorCode.INVALID
+    assert "start a new job" in str(told.value.hint)
+
+
+def test_a_publication_that_lost_its_table(followed: Followed) -> None:
+    with followed.reader.opened():
+        followed.reader.until_rows(followed.rows)
+    followed.server.run(
+        f"ALTER PUBLICATION pub_{followed.slot} DROP TABLE {followed.table}",
+        f"INSERT INTO {followed.table} VALUES (7, 'unseen')",
+    )
+    with pytest.raises(BergError, match="does not hold public") as told, followed.reader.opened():
+        pass
+    assert told.value.code is ErrorCode.INVALID
+
+
+def test_the_slot_follows_what_is_committed_and_idle_time(followed: Followed) -> None:
+    with followed.reader.opened():
+        followed.reader.until_rows(followed.rows)
+        before = followed.confirmed()
+        followed.server.run("SELECT pg_logical_emit_message(false, 'x', repeat('y', 100000))")
+        followed.reader.until(lambda: followed.confirmed() > before + 100_000)

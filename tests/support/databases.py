@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from bergsql.engine.connectors.base import ConnectorTable, TableColumn
+from bergsql.engine.connectors.jdbc.source import JdbcSource
+from bergsql.engine.session import Session
 from bergsql.engine.sql.types import DataType
 from tests.support.services import mariadb as mariadb_of
 from tests.support.services import postgres as postgres_of
@@ -93,3 +95,22 @@ def _in_sqlite(path: Path) -> Callable[..., list[tuple[Any, ...]]]:
             connection.close()
 
     return run
+
+
+def rows(session: Session, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    result = session.execute(sql)
+    try:
+        return [tuple(row) for row in result.rows()]
+    finally:
+        result.close()
+
+
+def run(session: Session, sql: str) -> None:
+    """Run a statement."""
+    session.execute(sql).close()
+
+
+def source_of(place: Place, columns: tuple[tuple[str, DataType], ...], **more: str) -> JdbcSource:
+    """A table ``t`` as a source; options have _ for a point."""
+    return JdbcSource(place.table("t", columns, (), {k.replace("_", "."): v for k, v in more.items()}))

@@ -69,8 +69,8 @@ def copy_rows(
     given = [*options, f"FILE_SIZE_BYTES {size}"]
     if by:
         given.append(f"PARTITION_BY ({', '.join(by)})")
-    found = cursor.execute(f"COPY ({select}) TO {string_literal(directory)} ({', '.join(given)})").fetchone()
-    return int(found[0]) if found else 0
+    ((rows,),) = cursor.execute(f"COPY ({select}) TO {string_literal(directory)} ({', '.join(given)})").fetchall()
+    return int(rows)
 
 
 def path_list(files: Sequence[str]) -> str:
