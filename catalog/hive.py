@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bergsql.catalog.base import Namespace, TableIdent
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.extras import need
-from bergsql.catalog.hive_client import HiveClient, outcome_counts, told
+from bergsql.catalog.hive_client import HiveClient, OutcomeCounts, told
 from bergsql.catalog.hive_locks import locked, settle
 from bergsql.catalog.hive_tables import (
     LOCATION,
@@ -90,7 +90,7 @@ class HiveCatalog(PointerCatalog):
             raise self.namespace_already_exists(namespace)
         with self._client.open() as connection, told(what):
             try:
-                with outcome_counts(self._client, what, lambda other: _read_database(other, name) is not None):
+                with OutcomeCounts(self._client, what, lambda other: _read_database(other, name) is not None):
                     connection.create_database(database)
             except ttypes.AlreadyExistsException:
                 raise self.namespace_already_exists(namespace) from None
@@ -103,7 +103,7 @@ class HiveCatalog(PointerCatalog):
             held = connection.get_all_tables(name)
             if held and not cascade:
                 raise self.namespace_not_empty(namespace, tables=len(held))
-            with outcome_counts(self._client, what, lambda other: _read_database(other, name) is None):
+            with OutcomeCounts(self._client, what, lambda other: _read_database(other, name) is None):
                 connection.drop_database(name, False, cascade)
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
@@ -125,7 +125,7 @@ class HiveCatalog(PointerCatalog):
             found = _read_database(other, database.name)
             return found is not None and _properties(found) == _properties(database)
 
-        with self._client.open() as connection, told(what), outcome_counts(self._client, what, happened):
+        with self._client.open() as connection, told(what), OutcomeCounts(self._client, what, happened):
             connection.alter_database(database.name, database)
 
     def _found(self, namespace: Namespace) -> Any:
@@ -171,7 +171,7 @@ class HiveCatalog(PointerCatalog):
                 return read_table(other, source) is None and made is not None and location_of(made) == location
 
             held.confirm()
-            with outcome_counts(self._client, what, happened):
+            with OutcomeCounts(self._client, what, happened):
                 connection.alter_table(source.namespace[0], source.name, table)
 
     # --- pointers ----------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class HiveCatalog(PointerCatalog):
 
         with self._client.open() as connection, told(what):
             try:
-                with outcome_counts(self._client, what, happened):
+                with OutcomeCounts(self._client, what, happened):
                     connection.create_table(made)
             except ttypes.AlreadyExistsException:
                 # The metastore tries again by itself, and may have met the table that it had made.
@@ -233,7 +233,7 @@ class HiveCatalog(PointerCatalog):
             context = ttypes.EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true", **compared})
             held.confirm()
             try:
-                with outcome_counts(self._client, what, happened):
+                with OutcomeCounts(self._client, what, happened):
                     connection.alter_table_with_environment_context(ident.namespace[0], ident.name, changed, context)
             except TException:
                 # The metastore tries again by itself, and may have met the change that it had made.
@@ -257,7 +257,7 @@ class HiveCatalog(PointerCatalog):
 
         with self._client.open() as connection, told(what):
             try:
-                with outcome_counts(self._client, what, happened):
+                with OutcomeCounts(self._client, what, happened):
                     connection.drop_table(ident.namespace[0], ident.name, False)
             except ttypes.NoSuchObjectException:
                 return False

@@ -158,26 +158,40 @@ def told(doing: str) -> Iterator[None]:
         raise BergError(ErrorCode.EXECUTION, f"{doing} failed: the metastore says: {_words(error)}.") from error
 
 
-@contextmanager
-def outcome_counts(client: HiveClient, doing: str, happened: Callable[[Connection], bool]) -> Iterator[None]:
+class OutcomeCounts:
     """Around one call that changes something. Where it gets no answer, or is interrupted, ``happened`` looks whether it
     did what it was to: then all is well. Not to see it proves nothing, as it may still happen.
 
     :raises CommitStateUnknown: it was not seen.
     """
-    from thrift.Thrift import TException
 
-    try:
-        yield
-    except TException:
-        raise  # an answer
-    except BaseException as error:
-        with suppress(BergError, TException), client.open() as other:
-            if happened(other):
-                return
+    # No generator: contextlib changes what is raised through one, and the metastore's exceptions refuse that.
+    def __init__(self, client: HiveClient, doing: str, happened: Callable[[Connection], bool]) -> None:
+        self._client, self._doing, self._happened = client, doing, happened
+
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        from thrift.Thrift import TException
+
+        if error is None or isinstance(error, TException):
+            return False  # an answer
+        if self._seen():
+            return True
         why = error.why if isinstance(error, NoAnswer) else _words(error)
-        message = f"{doing}: the metastore gave no answer ({why}), and it may still happen."
+        message = f"{self._doing}: the metastore gave no answer ({why}), and it may still happen."
         raise CommitStateUnknown(message, hint="Look whether it has happened before you do it again.") from error
+
+    def _seen(self) -> bool:
+        from thrift.Thrift import TException
+
+        with suppress(BergError), self._client.open() as other:
+            try:
+                return self._happened(other)
+            except TException:
+                return False
+        return False
 
 
 def _broken(error: Exception) -> str:

@@ -298,3 +298,26 @@ def test_readers_see_whole_versions_while_it_is_written(
             do(session, f"INSERT INTO t VALUES ({n})")
         counts = list(seen)
     assert counts == sorted(counts)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (
+            "CREATE DATABASE `Sh op`",
+            "Creating database h.Sh op failed: the metastore says: Sh op is not a valid database name",
+        ),
+        (
+            "CREATE DATABASE d4 WITH ('location'='/proc/nope')",
+            "Creating database h.d4 failed: the metastore says: Unable to create database path",
+        ),
+        ("CREATE TABLE `Or Der` (id INT)", r"Creating table h\.\w+\.`?Or Der`? failed: the metastore says: "),
+        ("ALTER TABLE t RENAME TO `表`", r"failed: the metastore says: "),
+    ],
+)
+def test_what_the_metastore_refuses(session: Session, database: str, statement: str, told: str) -> None:
+    do(session, "CREATE TABLE t (id INT)")
+    with pytest.raises(BergError, match=told) as error:
+        do(session, statement)
+    assert error.value.code is ErrorCode.EXECUTION
+    do(session, "INSERT INTO t VALUES (1)")
