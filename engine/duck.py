@@ -24,6 +24,7 @@ __all__ = [
     "CHUNK_ROWS",
     "Duck",
     "StreamFailure",
+    "arrow_rows",
     "duckdb",
     "fetch_batches",
     "fetch_chunks",
@@ -184,6 +185,14 @@ def fetch_batches(cursor: duckdb.DuckDBPyConnection, rows: int) -> Iterator[pa.R
         warnings.simplefilter("ignore", UserWarning)
         reader: Any = cursor.to_arrow_reader(rows)
     yield from reader
+
+
+def arrow_rows(cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """All rows of a query."""
+    import duckdb as _package  # noqa: F401 - without the whole package, its core does not know Arrow
+
+    found: pa.Table = cursor.sql(sql).to_arrow_table()
+    return found
 
 
 def stream_batches(cursor: duckdb.DuckDBPyConnection, sql: str, rows: int) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.duck import arrow_rows
 from bergsql.engine.plan.relations import ReadAtOnce
 from bergsql.engine.sql.quoting import identifier, string_literal
 from bergsql.engine.sql.type_names import duckdb_name
@@ -58,7 +59,7 @@ class _Rows(ArrowStream):
 
         items = ", ".join(f"NULL::{duckdb_name(c.type)} AS c{i}" for i, c in enumerate(self.source.columns))
         with duckdb.connect() as connection:
-            return connection.sql(f"SELECT {items}").to_arrow_table().schema
+            return arrow_rows(connection, f"SELECT {items}").schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         import time
@@ -79,7 +80,7 @@ class _Rows(ArrowStream):
                         time.sleep(min(reader.wait, _PAUSE))
                         continue
                     try:
-                        rows = connection.sql(f"SELECT {self._names} FROM {batch.sql}").to_arrow_table()
+                        rows = arrow_rows(connection, f"SELECT {self._names} FROM {batch.sql}")
                     except duckdb.Error as error:
                         raise from_duckdb_error(error) from None
                     yield from rows.cast(schema).to_batches()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from bergsql.engine.duck import arrow_rows
 from bergsql.engine.streaming.changelog import Batch
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Workspace:
 
     def query(self, sql: str) -> pa.Table:
         """Run a query and give its rows as Arrow."""
-        return self.cursor.sql(sql).to_arrow_table()
+        return arrow_rows(self.cursor, sql)
 
     def batch_of(self, rows: pa.Table) -> Batch:
         """A batch of rows in Arrow. DuckDB reads them where they are; :meth:`table` gives them their order's rowid."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.metadata.schema import Schema
 from bergsql.catalog.metadata.types import LongType, NestedField, StringType
-from bergsql.engine.duck import set_variables
+from bergsql.engine.duck import arrow_rows, set_variables
 from bergsql.engine.table.datafile import FileContent
 from bergsql.engine.table.delete_index import DELETE_FILE_PATH_ID, referenced_path
 from bergsql.engine.table.file_groups import FILE_INDEX, FileGroup, Grouping, column_name
@@ -62,7 +62,7 @@ def read_position_deletes(
                     _check_columns(storage, group, entries[i])
                 fields = (POS,) if of_one else _SCHEMA.fields
                 with _named(cursor, f"{name}_deletes", group.source(storage, fields)) as source:
-                    rows = cursor.sql(_query(group, source, None if of_one else known)).to_arrow_table()
+                    rows = arrow_rows(cursor, _query(group, source, None if of_one else known))
                 for (entry, file), positions in runs(rows):
                     number = own[entry]
                     key = (number, file if (one := only[number]) is None else one)

@@ -14,6 +14,7 @@ from bergsql.catalog.options import OptionSpec
 from bergsql.engine.connectors.messages.avro_rows import arrow_types, plain, reading, schema_of, writing
 from bergsql.engine.connectors.messages.base import BROKEN, DATA, NUMBER, MessageContext, MessageFormat
 from bergsql.engine.connectors.messages.texts import as_batch, others
+from bergsql.engine.duck import arrow_rows
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.sql.types import DataType, Field, Kind
 
@@ -41,7 +42,7 @@ class AvroRows(MessageFormat):
     def decode(self, context: MessageContext, messages: str) -> str:
         passed = [*others(context, messages), NUMBER]
         names = ", ".join(passed)
-        found = context.cursor.sql(f"SELECT {names}, {DATA} FROM {messages} WHERE {DATA} IS NOT NULL").to_arrow_table()
+        found = arrow_rows(context.cursor, f"SELECT {names}, {DATA} FROM {messages} WHERE {DATA} IS NOT NULL")
         data: list[bytes] = found[DATA].to_pylist()
         rows = found.drop_columns([DATA])
         try:
@@ -90,7 +91,7 @@ class AvroRows(MessageFormat):
 
         passed = others(context, rows)
         columns = [f"c{i}" for i in range(len(self.columns))]
-        found = context.cursor.sql(f"SELECT {', '.join([*columns, *passed])} FROM {rows}").to_arrow_table()
+        found = arrow_rows(context.cursor, f"SELECT {', '.join([*columns, *passed])} FROM {rows}")
         write, legacy = self.writer()
         values: list[list[Any]] = []
         for i, column in enumerate(self.columns):

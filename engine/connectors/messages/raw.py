@@ -10,6 +10,7 @@ from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.catalog.options import OptionSpec
 from bergsql.engine.connectors.messages.base import BROKEN, DATA, NUMBER, MessageContext, MessageFormat
 from bergsql.engine.connectors.messages.texts import as_batch, others
+from bergsql.engine.duck import arrow_rows
 from bergsql.engine.plan.sql_text import failure
 from bergsql.engine.sql.type_names import flink_name
 from bergsql.engine.sql.types import BINARIES, TEXTS, Kind
@@ -85,7 +86,7 @@ class RawMessages(MessageFormat):
     def decode(self, context: MessageContext, messages: str) -> str:
         passed = [*others(context, messages), NUMBER]
         if self._by_python:
-            rows = context.cursor.sql(f"SELECT {', '.join(passed)}, {DATA} FROM {messages}").to_arrow_table()
+            rows = arrow_rows(context.cursor, f"SELECT {', '.join(passed)}, {DATA} FROM {messages}")
             data = rows[DATA].to_pylist()
             values = self._numbers(data) if self._kind in _NUMBERS else self._texts(data)
             source, value = context.relation(rows.append_column("c0", values)), "c0"
@@ -129,7 +130,7 @@ class RawMessages(MessageFormat):
         if self._by_python:
             import pyarrow as pa
 
-            found = context.cursor.sql(f"SELECT {', '.join(['c0', *passed])} FROM {rows}").to_arrow_table()
+            found = arrow_rows(context.cursor, f"SELECT {', '.join(['c0', *passed])} FROM {rows}")
             data = [None if v is None else self._octets(v) for v in found["c0"].to_pylist()]
             rows, value = context.relation(found.append_column(DATA, pa.array(data, pa.binary()))), DATA
         elif self._kind in BINARIES:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.postgres.values import Conversion, Parts, conversion, parts_of
+from bergsql.engine.duck import arrow_rows
 from bergsql.engine.sql.quoting import string_literal
 from bergsql.engine.sql.type_names import duckdb_name
 from bergsql.engine.streaming.changelog import OP, RowKind, column
@@ -93,7 +94,7 @@ class Columns:
 
         sql = f"SELECT {self.items(conversions)}, {OP} FROM {context.relation(texts)}"
         try:
-            rows = context.cursor.sql(sql).to_arrow_table()
+            rows = arrow_rows(context.cursor, sql)
         except duckdb.InterruptException:
             raise
         except duckdb.Error as error:

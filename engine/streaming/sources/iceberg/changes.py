@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bergsql.engine.duck import arrow_rows
 from bergsql.engine.sql.quoting import identifier
 from bergsql.engine.streaming.changelog import OP, RowKind, column
 from bergsql.engine.table.column_names import scanned_names
@@ -163,7 +164,7 @@ class ChangeReading:
             f"SELECT 0::BIGINT AS entry, {file} AS file, {position}::UINTEGER AS pos FROM ({scan.sql}) WHERE {deleted}"
         )
         index = {task.data_file.path: i for i, task in enumerate(tasks)}
-        rows = self.reading.cursor.sql(sql).to_arrow_table()
+        rows = arrow_rows(self.reading.cursor, sql)
         for (_, number), positions in runs(rows):
             found[index[scan.plan.tasks[number].data_file.path]] |= positions
         return found
