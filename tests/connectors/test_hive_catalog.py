@@ -300,6 +300,7 @@ def test_readers_see_whole_versions_while_it_is_written(
     assert counts == sorted(counts)
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -315,7 +316,7 @@ def test_readers_see_whole_versions_while_it_is_written(
         ("ALTER TABLE t RENAME TO `表`", r"failed: the metastore says: "),
     ],
 )
-def test_what_the_metastore_refuses(session: Session, database: str, statement: str, told: str) -> None:
+def test_what_the_metastore_refuses(session: Session, statement: str, told: str) -> None:
     do(session, "CREATE TABLE t (id INT)")
     with pytest.raises(BergError, match=told) as error:
         do(session, statement)
