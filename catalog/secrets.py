@@ -151,6 +151,8 @@ def _mask_pairs(text: str, *, whole: bool, depth: int, by_strings: bool) -> str:
         ):
             continue  # prose
         string = _strings().match(text, m.end())
+        if "," in m["between"] and string is not None and _is_key(text, string.end()):
+            continue  # the value of one pair, and the key of the next
         if is_secret_key(name) or (before[-1:] in ("?", "&", "#") and name.casefold() in _IN_A_QUERY):
             end, masked = _masked_secret(text, m.end(), string, before, whole=whole)
         elif string is not None and depth < _DEEPEST:
@@ -161,6 +163,11 @@ def _mask_pairs(text: str, *, whole: bool, depth: int, by_strings: bool) -> str:
             shown += (text[done : m.end()], masked)
             done = at = end
     return "".join(shown) + text[done:] if done else text
+
+
+def _is_key(text: str, end: int) -> bool:
+    """Whether what ends there has a value of its own."""
+    return re.compile(rf"{_BLANKS}=").match(text, end) is not None
 
 
 def _masked_secret(

@@ -99,6 +99,12 @@ def test_urls(url: str, shown: str) -> None:
     ("text", "shown"),
     [
         ("WITH ('user'='u', 'password'='p''q')", f"WITH ('user'='u', 'password'='{MASK}')"),
+        (
+            "WITH ('a.basic-auth.credentials-source'='USER_INFO', 'a.basic-auth.user-info' = 'u:S3C')",
+            f"WITH ('a.basic-auth.credentials-source'='USER_INFO', 'a.basic-auth.user-info' = '{MASK}')",
+        ),
+        ("'x'='password','y.password' /* it */ ='S3C'", f"'x'='password','y.password' /* it */ ='{MASK}'"),
+        ("map('password', 'S3C', 'x', 'y')", f"map('password', '{MASK}', 'x', 'y')"),
         ("SET 'a.token' = 'x y';", f"SET 'a.token' = '{MASK}';"),
         ('"password" = "p\\"q", x = 1', f'"password" = "{MASK}", x = 1'),
         ("SET spark.x.secret=abc", f"SET spark.x.secret={MASK}"),
