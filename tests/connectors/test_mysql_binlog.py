@@ -300,6 +300,47 @@ def test_a_file_that_is_gone_is_told(mariadb: MariaDB, table: str) -> None:
         until(binlog, total)
 
 
+def test_a_table_that_is_not_read_may_be_what_it_will(mariadb: MariaDB, table: str) -> None:
+    mariadb.run(f"ALTER TABLE {DATABASE}.other ADD c TEXT COMPRESSED, ADD v VARCHAR(300) COMPRESSED, ADD b BIT(3)")
+    start = end(mariadb)
+    mariadb.run(
+        f"INSERT INTO {DATABASE}.other VALUES (1, repeat('x', 1000), 'y', b'101')",
+        f"INSERT INTO {table} VALUES (1, 'a')",
+        f"UPDATE {DATABASE}.other, {table} SET c = 'z', t.v = 'b'",
+    )
+    with followed(mariadb, start) as binlog:
+        found = until(binlog, lambda events: total(events) == 2)
+    assert rows(found) == [("insert", [], [(1, "a")]), ("update", [(1, "a")], [(1, "b")])]
+
+
+def test_compressed_columns_among_others(mariadb: MariaDB, table: str) -> None:
+    """However the server was told to pack them."""
+    mariadb.run(f"ALTER TABLE {table} ADD c TEXT COMPRESSED FIRST, ADD e ENUM('p', 'q'), ADD d VARCHAR(9) COMPRESSED")
+    start = end(mariadb)
+    with mariadb.connect() as connection, connection.cursor() as cursor:
+        for wrap in ("OFF", "ON"):
+            cursor.execute(f"SET column_compression_zlib_wrap = {wrap}, column_compression_threshold = 5")
+            cursor.execute(f"REPLACE INTO {table} VALUES (repeat('{wrap}', 500), 1, 'v', 'q', 'dddddddd')")
+    with followed(mariadb, start) as binlog:
+        found = until(binlog, lambda events: total(events) == 2)
+    first, second = ("OFF" * 500, 1, "v", "q", "dddddddd"), ("ON" * 500, 1, "v", "q", "dddddddd")
+    assert rows(found) == [("insert", [], [first]), ("update", [first], [second])]
+
+
+def test_an_event_that_cannot_be_read_is_no_lost_connection(mariadb: MariaDB, table: str) -> None:
+    mariadb.run("SET GLOBAL mysql56_temporal_format = OFF")
+    try:
+        mariadb.run(f"ALTER TABLE {table} ADD s TIMESTAMP(6) NOT NULL, ADD w TEXT")
+    finally:
+        mariadb.run("SET GLOBAL mysql56_temporal_format = ON")
+    start = end(mariadb)
+    mariadb.run(f"INSERT INTO {table} VALUES (1, 'a', '2020-02-02 02:02:02.123456', 'w')")
+    with followed(mariadb, start) as binlog, pytest.raises(BergError, match="could not be read") as failed:
+        until(binlog, total)
+    assert failed.value.code is ErrorCode.INTERNAL
+    assert start.file in failed.value.message
+
+
 def test_a_connection_that_breaks_is_told_and_nothing_goes_on_behind_it(mariadb: MariaDB, table: str) -> None:
     with followed(mariadb, end(mariadb)) as binlog:
         mariadb.run(f"INSERT INTO {table} VALUES (1, 'a')")

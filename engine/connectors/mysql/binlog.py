@@ -16,6 +16,7 @@ from bergsql.engine.connectors.mysql.events import Change, ChangeKind, Event, Mo
 from bergsql.engine.connectors.mysql.position import Position
 from bergsql.engine.connectors.mysql.row_images import Image, check_image, image_of, with_transaction
 from bergsql.engine.connectors.mysql.statements import Means, meaning
+from bergsql.engine.connectors.mysql.table_maps import TableMaps
 from bergsql.engine.connectors.mysql.transactions import Transactions
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Binlog:
         """
         self._settings = dict(settings)
         self._wants = wants
+        self._maps = TableMaps(wants)
         self._server_id = server_id
         self._is_mariadb = is_mariadb
         self._by_gtid = by_gtid
@@ -68,6 +70,8 @@ class Binlog:
         self.waiting = 0
         """The weight of what waits to be taken."""
         self._error: BergError | None = None
+        self._begun = False
+        """Whether an event came: until then, what fails is the connection."""
         self._closed = False
         self._changed = threading.Condition()
         self._connections: list[Any] = []
@@ -119,14 +123,16 @@ class Binlog:
                 is_mariadb=self._is_mariadb,
                 by_gtid=self._by_gtid,
                 connections=self._connections,
+                maps=self._maps,
             )
             while not self._closed:
                 event = stream.fetchone()
                 if event is None:
                     raise EOFError("the server ended the stream")
+                self._begun = True
                 self._take(stream, event)
         except BaseException as error:
-            found = error if isinstance(error, BergError) else self._told(error)
+            found = error if isinstance(error, BergError) else self._told(error, stream)
             with self._changed:
                 if not self._closed:
                     self._error = found
@@ -139,10 +145,18 @@ class Binlog:
                 with suppress(Exception):
                     connection.close()
 
-    def _told(self, error: BaseException) -> BergError:
-        if isinstance(error, Exception):
+    def _told(self, error: BaseException, stream: BinLogStreamReader | None) -> BergError:
+        from pymysql.err import Error
+
+        if isinstance(error, Error | OSError | EOFError) or (isinstance(error, Exception) and not self._begun):
             return self._translate(error)
-        return BergError(ErrorCode.INTERNAL, f"Reading the binlog ended: {type(error).__name__}.")
+        place = "" if stream is None else f" behind {stream.log_file}:{stream.log_pos}"
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        return BergError(
+            ErrorCode.INTERNAL,
+            f"An event of the binlog{place} could not be read ({why}).",
+            hint="Report it with the table's DDL. A new job reads a new snapshot, and goes on behind the event.",
+        )
 
     def _take(self, stream: BinLogStreamReader, event: Any) -> None:
         name = type(event).__name__
@@ -199,7 +213,9 @@ class Binlog:
         wanted = self._wants(event.schema, event.table)
         if wanted and self._charsets is None:
             self._charsets = Charsets(event._ctl_connection)
-        self._images[event.table_id] = image_of(event, self._charsets) if wanted and self._charsets else None
+        self._images[event.table_id] = None
+        if wanted and self._charsets is not None:
+            self._images[event.table_id] = image_of(event, self._charsets, self._maps.compressed)
 
     def _take_rows(self, event: Any, name: str) -> None:
         image = self._images.get(event.table_id)

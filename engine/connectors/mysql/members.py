@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 _SETS: Final = 5
 _ENUMS: Final = 6
-_CHECKSUM: Final = 4
-_SCHEMA: Final = 28
+CHECKSUM: Final = 4
+SCHEMA: Final = 28
 """Where the table's schema stands: behind an octet of the packet, the event's header, and a number and flags."""
 
 
@@ -18,17 +18,19 @@ class Members(NamedTuple):
     sets: list[list[bytes]]
 
 
-class _Octets:
+class Octets:
+    """Bytes, taken from their start on."""
+
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._data, self.at = data, 0
 
     @property
     def left(self) -> int:
-        return len(self._data) - self._at
+        return len(self._data) - self.at
 
     def take(self, count: int) -> bytes:
-        found = self._data[self._at : self._at + count]
-        self._at += count
+        found = self._data[self.at : self.at + count]
+        self.at += count
         return found
 
     def number(self) -> int:
@@ -40,8 +42,8 @@ class _Octets:
 
 def raw_members(packet: bytes) -> Members:
     """The members in a packet with a table's event."""
-    octets = _Octets(packet)
-    octets.take(_SCHEMA)
+    octets = Octets(packet)
+    octets.take(SCHEMA)
     for _ in ("schema", "table"):
         octets.take(octets.take(1)[0] + 1)
     columns = octets.number()
@@ -49,9 +51,9 @@ def raw_members(packet: bytes) -> Members:
     octets.take(octets.number())
     octets.take((columns + 7) // 8)
     found = Members([], [])
-    while octets.left > _CHECKSUM:
+    while octets.left > CHECKSUM:
         (kind,) = octets.take(1)
-        part = _Octets(octets.take(octets.number()))
+        part = Octets(octets.take(octets.number()))
         for lists in {_SETS: (found.sets,), _ENUMS: (found.enums,)}.get(kind, ()):
             while part.left:
                 lists.append([part.take(part.number()) for _ in range(part.number())])

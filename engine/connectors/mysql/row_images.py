@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.catalog.errors import BergError, ErrorCode
 from bergsql.engine.connectors.mysql.charsets import UNICODE, Charsets
 from bergsql.engine.connectors.mysql.members import raw_members
+from bergsql.engine.connectors.mysql.table_maps import expanded
 
 _NO_CODEC: Final = "none of Python's"
 """What a column's encoding is called so that the library gives its bytes."""
-_COMPRESSED: Final = frozenset({140, 141})
-"""MariaDB's types of columns that are compressed by themselves."""
 _TIME: Final = 19
 _SECOND: Final = timedelta(seconds=1)
 
@@ -35,7 +34,7 @@ class Image(NamedTuple):
         """The values of a row."""
         values: dict[str, Any] = row[part]
         for name, fix in self.fixes.items():
-            if values[name] is not None:
+            if values[name]:  # what is empty needs none, and the library takes it for a text of any encoding
                 values[name] = fix(values[name])
         if self.sets:
             reasons = row[part.replace("values", "none_sources")]
@@ -48,16 +47,12 @@ class Image(NamedTuple):
         return tuple(values.values())
 
 
-def image_of(event: Any, charsets: Charsets) -> Image:
+def image_of(event: Any, charsets: Charsets, compressed: Container[int]) -> Image:
     """How the rows are told that come with a table's event, whose columns are made ready for it.
 
+    :param compressed: which columns are COMPRESSED, by their places.
     :raises BergError: where the names of columns are not told, or their values cannot be read.
     """
-    for column in event.columns:
-        if column.type in _COMPRESSED:
-            raise not_supported(
-                f"Reading changes of {event.schema}.{event.table}, which has columns that are COMPRESSED"
-            )
     names = tuple(c.name for c in event.columns)
     if any(not name or name.startswith("UNKNOWN_COL") for name in names):
         raise BergError(
@@ -67,16 +62,23 @@ def image_of(event: Any, charsets: Charsets) -> Image:
         )
     fixes: dict[str, Callable[[Any], Any]] = {}
     texts = iter(event.optional_metadata.charset_collation_list)
-    for column in event.columns:
+    for at, column in enumerate(event.columns):
         if event._is_character_column(column.type, dbms=event.dbms):
             charset = charsets.name(next(texts))
-            if charset != "binary":
+            if at in compressed:
+                column.character_set_name = _NO_CODEC
+                fixes[column.name] = expanded if charset == "binary" else _expanding(charsets.decode(charset))
+            elif charset != "binary":
                 column.character_set_name = UNICODE.get(charset, _NO_CODEC)
                 if charset not in UNICODE:
                     fixes[column.name] = charsets.decode(charset)
         elif column.type == _TIME and column.fsp:
             fixes[column.name] = _time
     return Image(names, dict(_members(event, charsets)), fixes)
+
+
+def _expanding(decode: Callable[[bytes], str]) -> Callable[[bytes], str]:
+    return lambda octets: decode(expanded(octets))
 
 
 def _members(event: Any, charsets: Charsets) -> Iterator[tuple[str, tuple[str, ...]]]:
