@@ -23,11 +23,24 @@ FORMATS = {
 }
 
 
+CHANGES = ("debezium-json", "canal-json", "maxwell-json")
+"""A stream reads them, and no batch."""
+
+
 @pytest.fixture
 def registry() -> Iterator[Registry]:
     made = Registry().start()
     yield made
     made.stop()
+
+
+def read(berg: Berg, format_: str, table: tuple[str, ...]) -> list[dict[str, object]]:
+    """The rows of table t, which are all new."""
+    if format_ not in CHANGES:
+        return berg.rows("SELECT * FROM t", *table)
+    found = berg.rows("SELECT * FROM t", "-e", "SET 'execution.runtime-mode' = 'streaming'", *table)
+    assert {row.pop("op") for row in found} == {"+I"}
+    return found
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -46,8 +59,31 @@ def test_what_is_written_is_read(berg: Berg, kafka: Kafka, registry: Registry, f
     table = ("-e", f"CREATE TABLE t ({COLUMNS}) WITH ({made})")
     written = berg.run(*table, "-e", "INSERT INTO t VALUES (1, '李四', 2.5)")
     assert written.code == 0, written.err
-    changes = ("-e", "SET 'execution.runtime-mode' = 'streaming'") if "-json" in format_ else ()
-    assert berg.rows("SELECT id, name, d FROM t", *changes, *table) == [ROW]
+    assert read(berg, format_, table) == [ROW]
+
+
+@pytest.mark.parametrize("format_", [name for name in FORMATS if name.endswith("json")])
+@pytest.mark.parametrize("standard", ["SQL", "ISO-8601"])
+def test_times_are_written_as_asked(berg: Berg, kafka: Kafka, format_: str, standard: str) -> None:
+    kafka.create("formats")
+    options = {
+        "connector": "kafka",
+        "topic": "formats",
+        "properties.bootstrap.servers": kafka.address,
+        "scan.startup.mode": "earliest-offset",
+        "scan.bounded.mode": "latest-offset",
+        "format": format_,
+        f"{format_}.timestamp-format.standard": standard,
+    }
+    made = ", ".join(f"'{key}'='{value}'" for key, value in options.items())
+    table = ("-e", f"CREATE TABLE t (at_time TIMESTAMP(3)) WITH ({made})")
+    written = berg.run(*table, "-e", "INSERT INTO t VALUES (TIMESTAMP '2024-02-29 10:30:00.25')")
+    assert written.code == 0, written.err
+    (message,) = kafka.messages("formats")
+    assert (b"2024-02-29T10:30:00.25" if standard == "ISO-8601" else b"2024-02-29 10:30:00.25") in (
+        message.value() or b""
+    )
+    assert read(berg, format_, table) == [{"at_time": "2024-02-29 10:30:00.250000"}]
 
 
 def test_a_text_of_another_charset_is_read(berg: Berg, kafka: Kafka) -> None:
