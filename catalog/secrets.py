@@ -167,7 +167,7 @@ def _mask_pairs(text: str, *, whole: bool, depth: int, by_strings: bool) -> str:
 
 def _is_key(text: str, end: int) -> bool:
     """Whether what ends there has a value of its own."""
-    return re.compile(rf"{_BLANKS}=").match(text, end) is not None
+    return re.compile(rf"{_BLANKS}[=:]").match(text, end) is not None
 
 
 def _masked_secret(

@@ -104,6 +104,7 @@ def test_urls(url: str, shown: str) -> None:
             f"WITH ('a.basic-auth.credentials-source'='USER_INFO', 'a.basic-auth.user-info' = '{MASK}')",
         ),
         ("'x'='password','y.password' /* it */ ='S3C'", f"'x'='password','y.password' /* it */ ='{MASK}'"),
+        ("{'user': 'token', 'password': 'S3C'}", f"{{'user': 'token', 'password': '{MASK}'}}"),
         ("map('password', 'S3C', 'x', 'y')", f"map('password', '{MASK}', 'x', 'y')"),
         ("SET 'a.token' = 'x y';", f"SET 'a.token' = '{MASK}';"),
         ('"password" = "p\\"q", x = 1', f'"password" = "{MASK}", x = 1'),
