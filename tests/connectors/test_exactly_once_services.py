@@ -52,8 +52,8 @@ def killed_at(pipeline: Proxied, requests: tuple[str, ...]) -> None:
 
 
 def killed_at_steps(pipeline: Pipeline, steps: tuple[tuple[Kind, str, int], ...]) -> None:
-    """Kill the job before and behind each of the steps, told by what they do to which file and the how manieth of a
-    process it is; with changes there that it has not read."""
+    """Kill the job before and behind each of the steps, told by what they do to which file, in whose path ``{job}`` is
+    the job's, and the how manieth of a process it is; with changes there that it has not read."""
     pipeline.start()
     pipeline.load()
     pipeline.settle()
@@ -61,37 +61,54 @@ def killed_at_steps(pipeline: Pipeline, steps: tuple[tuple[Kind, str, int], ...]
     for kind, path, at in steps:
         for mode in (Mode.KILL, Mode.TEAR):
             pipeline.load()
-            pipeline.resume(Fault(mode, at, kinds=frozenset({kind}), path=path))
+            pipeline.resume(Fault(mode, at, kinds=frozenset({kind}), path=path.format(job=pipeline.id)))
             ran = pipeline.died()
             assert ran is not None
-            assert (ran.code, ran.fired) == (-9, True), f"{ran}"
+            assert (ran.code, ran.fired) == (-9, True), f"{path}: {ran}"
     pipeline.resume()
     pipeline.load()
     pipeline.settle()
 
 
 def killed_at_random(pipeline: Pipeline, seed: int, times: int) -> None:
+    """Kill the job while its source changes all the time, in turns shortly after it has made checkpoints and shortly
+    after it began to run; each has to go on from the checkpoints of those before."""
     rng = random.Random(seed)
+    made = 0
     pipeline.start()
-    for _ in range(times):
-        pipeline.load()
-        begun = time.monotonic() + rng.random() * 0.6
-        until("the moment", lambda begun=begun: time.monotonic() >= begun)
-        pipeline.kill()
-        pipeline.load()
-        pipeline.resume()
+    with pipeline.loading():
+        for turn in range(times):
+            pipeline.jobs.until_state(pipeline.id, JobState.RUNNING)
+            if turn % 2 == 0:
+                figures = pipeline.jobs.until_checkpoint(pipeline.id).status.metrics
+                assert figures["checkpoint"] > made
+                made = figures["checkpoint"]
+            moment = time.monotonic() + rng.random() * 0.6
+            until("the moment", lambda moment=moment: time.monotonic() >= moment)
+            assert pipeline.job.state is JobState.RUNNING, pipeline.job.status.error
+            pipeline.kill()
+            pipeline.resume()
     pipeline.load()
     pipeline.settle()
 
 
 STATE = (Kind.SYNC, "/state/data.mdb", 0), (Kind.SYNC, "/state/data.mdb", 1)
 """A checkpoint; and the next, or the note that sinks have the one before."""
-FILES = (Kind.SYNC, ".parquet", 0), (Kind.SYNC, "/files.json", 0), (Kind.RENAME, "/data/staging-", 0)
+FILES = (
+    (Kind.SYNC, "/files-m0.avro", 0),
+    (Kind.SYNC, "/files.json", 0),
+    (Kind.RENAME, "/data/staging-", 0),
+    (Kind.SYNC, ".parquet", 0),
+)
 """What is prepared for a table."""
 ROWS = ((Kind.SYNC, ".rows", 0),)
 """What is prepared for another sink."""
-SNAPSHOT = (Kind.SYNC, "-m0.avro", 1), (Kind.LINK, ".metadata.json", 0), (Kind.RENAME, "version-hint", 0)
+SNAPSHOT = (Kind.SYNC, "/metadata/{job}-", 0), (Kind.SYNC, "/metadata/snap-", 0)
+"""A manifest of a snapshot, and its list of them."""
+DIRECTORY = (Kind.LINK, ".metadata.json", 0), (Kind.RENAME, "version-hint", 0)
 """The commit of a table that is a directory."""
+METASTORE = ((Kind.SYNC, ".metadata.json", 0),)
+"""What is made before a metastore is asked for the commit of a table."""
 TRANSACTION = ("AddPartitionsToTxn", "Produce", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn")
 
 
@@ -100,11 +117,11 @@ def test_changes_of_a_table_go_to_iceberg_once(changes: ChangesToIceberg) -> Non
 
 
 def test_changes_go_to_iceberg_once_at_steps(changes: ChangesToIceberg) -> None:
-    killed_at_steps(changes, (FILES[-1], *STATE))
+    killed_at_steps(changes, (*FILES, *STATE, *SNAPSHOT, *METASTORE))
 
 
 def test_messages_go_to_iceberg_once(messages: MessagesToIceberg) -> None:
-    killed_at_steps(messages, (*FILES, *STATE, *SNAPSHOT))
+    killed_at_steps(messages, (*FILES, *STATE, *SNAPSHOT, *DIRECTORY))
 
 
 def test_offsets_of_a_group_are_no_step(messages: MessagesToIceberg) -> None:

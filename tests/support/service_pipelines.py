@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 import psutil
@@ -26,6 +28,8 @@ from tests.support.services.server import until
 from tests.support.wire_proxy import WireProxy, proxied
 
 KEYED = "id INT NOT NULL, k INT, v STRING, PRIMARY KEY (id) NOT ENFORCED"
+_PAUSE = 0.05
+"""Seconds between two changes of a source while a job runs."""
 _names = count()
 T = TypeVar("T", bound="Pipeline")
 
@@ -61,6 +65,23 @@ class Pipeline(ABC):
     @abstractmethod
     def load(self) -> None:
         """Change the source."""
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Change the source over and over meanwhile."""
+        over = Event()
+
+        def load() -> None:
+            while not over.wait(_PAUSE):
+                self.load()
+
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(load)
+            try:
+                yield
+            finally:
+                over.set()
+            work.result()
 
     @abstractmethod
     def same(self) -> bool:
