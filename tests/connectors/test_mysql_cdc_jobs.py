@@ -200,4 +200,5 @@ def test_a_table_of_wide_rows_is_read_in_little_memory(berg: Berg, mariadb: Mari
             )
             wait_for(jobs, job.id, rows)
             peaks[table] = _peak(jobs.job(job.id).status.pid)
-    assert peaks["wide"] < peaks["narrow"] + 125, "the table has 250 MiB"
+    # A chunk takes about 120 MiB at its most, whatever the table has; all rows at once take 1000.
+    assert peaks["wide"] < peaks["narrow"] + 250, "the table has 250 MiB"
