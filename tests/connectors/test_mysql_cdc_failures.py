@@ -112,3 +112,21 @@ def position(run: Reading) -> tuple[str, int]:
     """What a checkpoint would keep now."""
     found = json.loads(json.dumps(run.reader.offset))["position"]
     return found["file"], found["pos"]
+
+
+@pytest.mark.parametrize("kind", ["TIME", "DATETIME(3)", "TIMESTAMP(6)"])
+def test_times_of_an_old_format_are_refused_until_they_are_written_anew(mariadb: MariaDB, kind: str) -> None:
+    """Also of a column that is not declared: in the binlog, others stand behind it."""
+    mariadb.run("CREATE DATABASE IF NOT EXISTS old_times", "SET GLOBAL mysql56_temporal_format = OFF")
+    try:
+        mariadb.run(f"CREATE OR REPLACE TABLE old_times.t (k INT PRIMARY KEY, t {kind}, v VARCHAR(9))")
+    finally:
+        mariadb.run("SET GLOBAL mysql56_temporal_format = ON")
+    given = options(mariadb, "old_times", "t")
+    with pytest.raises(BergError, match=r"MariaDB 5\.3's format") as refused:
+        source(given, COLUMNS)
+    assert refused.value.code is ErrorCode.CONFIG
+    mariadb.run("ALTER TABLE old_times.t FORCE")
+    with reading(source(given, COLUMNS)) as run:
+        mariadb.run("INSERT INTO old_times.t VALUES (1, NULL, 'a')")
+        run.until(lambda: len(run.changes) > 0)

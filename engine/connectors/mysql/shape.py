@@ -31,6 +31,11 @@ class ColumnShape(NamedTuple):
     def unsigned(self) -> bool:
         return "unsigned" in self.full
 
+    @property
+    def untold(self) -> bool:
+        """Whether it is of MariaDB 5.3's format, which the binlog does not tell from MySQL's older one."""
+        return "mariadb-5.3" in self.full and (self.kind == "time" or self.fraction > 0)
+
 
 class TableShape(NamedTuple):
     """A table; ``key``: the names of its primary key's columns."""

@@ -62,6 +62,14 @@ class MysqlSource(LocalSource):
                     f"Column '{column.name}' is an instant in {'.'.join(name)} of MySQL, which does not tell its zone.",
                     hint="Declare it TIMESTAMP_LTZ, or set 'server-time-zone'.",
                 )
+        old = None if self.bounded else next((c for c in shape.columns if c.untold), None)
+        if old is not None:
+            raise BergError(
+                ErrorCode.CONFIG,
+                f"Column '{old.name}' of {'.'.join(name)} is of MariaDB 5.3's format ({old.full.split(' ')[0]}):"
+                " the binlog does not say so, and its changes would be read as other values.",
+                hint="ALTER TABLE … FORCE writes it anew, with SET GLOBAL mysql56_temporal_format = ON.",
+            )
         return Columns(self.name, shape, self.table.stored, zone=zone or "UTC", boolean_bytes=self.options.booleans)
 
     @property
