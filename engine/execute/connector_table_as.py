@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.execute.given_columns import given_columns
 from bergsql.engine.execute.insert import insert
 from bergsql.engine.execute.table_definition import check_connector_table, queried_schema, storable
-from bergsql.engine.plan.query import query_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.sql import statements as st
 
@@ -35,7 +35,7 @@ def defined_by_query(session: Session, statement: st.CreateTable) -> st.CreateTa
             span=statement.name.span,
             hint="Without 'connector' an Iceberg table is made here.",
         )
-    planned = query_columns(query, SessionRelations(session))
+    planned = given_columns(query, SessionRelations(session))
     queried_schema(planned, 3, query.span)  # refuses columns without names, and two of one name
     columns = tuple(st.ColumnDef(c.name, storable(c.type), query.span) for c in planned)
     defined = replace(statement, columns=columns, query=None)

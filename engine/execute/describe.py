@@ -10,11 +10,10 @@ from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.definitions import Found, View, find
 from bergsql.engine.execute.connector_text import connector_rows
 from bergsql.engine.execute.default_text import default_sql
+from bergsql.engine.execute.given_columns import given_columns, view_columns
 from bergsql.engine.execute.layout_text import partition_terms
 from bergsql.engine.names import load, metadata_table
-from bergsql.engine.plan.query import query_columns
 from bergsql.engine.plan.relations import IcebergRelation, ViewRelation
-from bergsql.engine.plan.views import view_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing
 from bergsql.engine.sql import statements as st
@@ -58,7 +57,7 @@ def describe(session: Session, statement: st.Describe) -> Result:
 
 def describe_query(session: Session, statement: st.DescribeQuery) -> Result:
     """``DESCRIBE QUERY …``: the columns that a query gives."""
-    found = query_columns(statement.query, SessionRelations(session))
+    found = given_columns(statement.query, SessionRelations(session))
     if session.flavour is Flavour.SPARK:
         return listing(("col_name", "data_type", "comment"), [(c.name, spark_name(c.type), None) for c in found])
     return flink_columns([(c.name, flink_name(c.type), c.nullable, None, None, None, None) for c in found])

@@ -15,6 +15,7 @@ from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.types import STRING
 
 if TYPE_CHECKING:
+    from bergsql.engine.plan.relations import Relations
     from bergsql.engine.session import Session
     from bergsql.engine.streaming.nodes import StreamPlan
 
@@ -32,7 +33,7 @@ def select(session: Session, statement: st.Select) -> Result:
     return open_plan(session, plan_query(statement.query, relations), as_changes=as_changes)
 
 
-def stream_plan(query: st.Query, relations: SessionRelations, *, as_changes: bool) -> StreamPlan | None:
+def stream_plan(query: st.Query, relations: Relations, *, as_changes: bool) -> StreamPlan | None:
     """The plan of a query that runs as a stream; None of one that runs as a batch.
 
     ``as_changes``: what has an end streams too, as in Flink's mode streaming, where windows wait for watermarks and a

@@ -14,9 +14,9 @@ from bergsql.catalog.errors import BergError, ErrorCode, Span
 from bergsql.catalog.metadata.new_table import FORMAT_VERSION
 from bergsql.catalog.metadata.transforms import TransformKind
 from bergsql.engine.definitions import Found, View, find
+from bergsql.engine.execute.given_columns import view_columns
 from bergsql.engine.names import load
 from bergsql.engine.plan.relations import ViewRelation
-from bergsql.engine.plan.views import view_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour

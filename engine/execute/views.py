@@ -9,11 +9,11 @@ from bergsql.catalog.base import TableIdent
 from bergsql.catalog.definitions import DefinitionCatalog
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean, not_supported
 from bergsql.engine.definitions import GLOBAL_TEMPORARY, Found, Key, View, keep, temporaries_in, temporary_named
+from bergsql.engine.execute.given_columns import given_columns
 from bergsql.engine.execute.like import like
 from bergsql.engine.execute.options import options_of
 from bergsql.engine.execute.view_text import full_text
 from bergsql.engine.names import TableName, listed_database, named_table, require_database, table_name
-from bergsql.engine.plan.query import query_columns
 from bergsql.engine.relations import SessionRelations
 from bergsql.engine.result import Column, Result, ResultKind, Row, listing, ok
 from bergsql.engine.sql import statements as st
@@ -144,7 +144,7 @@ def _with_query(
     """The view with a query, which is checked: it must be readable now."""
     relations = SessionRelations(session, (key,))
     text = full_text(session, query, relations, lasting=not temporary)
-    selected = tuple(c.name for c in query_columns(query, relations))
+    selected = tuple(c.name for c in given_columns(query, relations))
     if columns and len(columns) != len(selected):
         raise BergError(
             ErrorCode.ARITY,

@@ -11,7 +11,8 @@ from bergsql.engine.plan.select import bind_query
 from bergsql.engine.sql.flavour import Flavour
 
 if TYPE_CHECKING:
-    from bergsql.engine.plan.context import OutputColumn
+    from collections.abc import Sequence
+
     from bergsql.engine.plan.relations import ViewRelation
 
 
@@ -25,10 +26,9 @@ def bind_view(view: ViewRelation, planner: Planner, span: Span | None) -> BoundQ
     try:
         bound = bind_query(view.query.ast, inner, None, {})
         inner.check_hints()
-        chosen = chosen_columns(view, bound.columns)
+        chosen = chosen_columns(view, [c.name for c in bound.columns])
     except BergError as error:
-        message = f"View {'.'.join(view.parts)} cannot be read: {error.message}"
-        raise BergError(error.code, message, span=span, hint=error.hint) from None
+        raise unreadable(view, error, span) from None
     for refusal in planner.unreadable[first:]:
         refusal.span = span
     columns = [replace(bound.columns[i], name=name) for i, name in zip(chosen, view.names, strict=True)]
@@ -38,13 +38,18 @@ def bind_view(view: ViewRelation, planner: Planner, span: Span | None) -> BoundQ
     return BoundQuery(f"SELECT {', '.join(f'c{i}' for i in chosen)} FROM ({bound.sql}) AS v({names})", columns)
 
 
-def chosen_columns(view: ViewRelation, columns: list[OutputColumn]) -> list[int]:
-    """Which of the query's columns are the view's: those of the names that it had when it was made.
+def unreadable(view: ViewRelation, error: BergError, span: Span | None) -> BergError:
+    """What is wrong with a view's query, told where the view is read."""
+    message = f"View {'.'.join(view.parts)} cannot be read: {error.message}"
+    return BergError(error.code, message, span=span, hint=error.hint)
+
+
+def chosen_columns(view: ViewRelation, names: Sequence[str]) -> list[int]:
+    """Which of the query's columns, by their names, are the view's: those of the names that it had when it was made.
 
     So ``SELECT *`` keeps meaning the columns that there were, in their order.
     """
-    names = [c.name for c in columns]
-    if names == list(view.selected):
+    if list(names) == list(view.selected):
         return list(range(len(names)))
     spark = view.relations.flavour is Flavour.SPARK
     by_name = {n.casefold() if spark else n: i for i, n in reversed(list(enumerate(names)))}
@@ -59,8 +64,3 @@ def chosen_columns(view: ViewRelation, columns: list[OutputColumn]) -> list[int]
             )
         chosen.append(place)
     return chosen
-
-
-def view_columns(view: ViewRelation, span: Span | None) -> tuple[OutputColumn, ...]:
-    """The columns that a view gives now. Connector tables may be among what it reads, and no data is looked at."""
-    return tuple(bind_view(view, Planner(view.relations), span).columns)

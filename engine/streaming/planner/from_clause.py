@@ -156,7 +156,6 @@ def table_stream(node: exp.Table, building: Building, ctes: Ctes) -> tuple[Strea
 
 def view_stream(view: ViewRelation, building: Building) -> Stream:
     """The query of a view, with the view's columns: those of the names that it had when it was made."""
-    from bergsql.engine.plan.context import OutputColumn
     from bergsql.engine.plan.views import chosen_columns
     from bergsql.engine.streaming.planner.queries import plan_query
 
@@ -164,7 +163,7 @@ def view_stream(view: ViewRelation, building: Building) -> Stream:
     inner.planner.calls = None
     stream = plan_query(view.query.ast, inner, {})
     inner.planner.check_hints()
-    chosen = chosen_columns(view, [OutputColumn(c.name, c.type, c.nullable) for c in stream.columns])
+    chosen = chosen_columns(view, [c.name for c in stream.columns])
     if chosen != list(range(len(stream.columns))):
         from bergsql.engine.streaming.planner.ranks import projected
 
