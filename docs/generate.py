@@ -59,7 +59,8 @@ CONNECTORS_HEAD = """# Connectors
 Iceberg table. Names and options are Flink's. An option that a connector does not have is refused, and so is a wrong
 value; behind a table's name `/*+ OPTIONS('key'='value') */` changes options for one statement. A table that ends is
 read by any statement; one that does not is read as a [stream](streaming.md). Computed columns, METADATA columns and
-WATERMARK are declared as in Flink. The definition lasts as long as the session, or in the [catalog store](shell.md).
+WATERMARK are declared as in Flink; metadata is cast to the type of its column. The definition lasts as long as the
+session, or in the [catalog store](shell.md).
 
 `'connector'='iceberg'` names an Iceberg table of another catalog: it is read and written as that table is.
 [Read options](streaming.md) in its WITH hold for each read of it where no hint says else.

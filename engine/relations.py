@@ -74,16 +74,19 @@ class SessionRelations:
         if found is not None:
             if isinstance(found.definition, View):
                 return self._view(found, found.definition, span)
+            from bergsql.engine.connectors.registry import metadata_types, source_of
+
             definition = found.definition
 
             def source(hints: Sequence[Option], span: Span | None) -> LocalSource:
-                from bergsql.engine.connectors.registry import source_of
-
                 made = source_of(definition, found.parts, hints, span)
                 made.tell, made.time_zone = self._session.tell, self._session.time_zone
                 return made
 
-            return ConnectorRelation(found.parts, connector_of(definition), definition.columns, definition, source)
+            types = metadata_types(definition)
+            return ConnectorRelation(
+                found.parts, connector_of(definition), definition.columns, definition, source, types
+            )
         pointer = pointer_named(self._session, parts, span, reading=self._reading)
         if pointer is not None:
             target = pointer.target

@@ -16,6 +16,7 @@ from bergsql.engine.sql.types import STAMPS
 if TYPE_CHECKING:
     from bergsql.catalog.options import OptionSpec
     from bergsql.engine.sql.statements import ColumnDef, CreateTable, Option
+    from bergsql.engine.sql.types import DataType
 
 _MODULES: Final[Mapping[str, str]] = {
     "blackhole": "blackhole",
@@ -91,6 +92,14 @@ def check_changed(definition: CreateTable, options: Sequence[Option]) -> None:
     _check_each(connector, [o for o in options if o.key != "connector"], connector.options(given))
 
 
+def metadata_types(definition: CreateTable) -> Mapping[str, DataType]:
+    """The types of the metadata that the table's connector gives, by key."""
+    if all(c.metadata is None for c in definition.columns):
+        return {}
+    connector = connector_named(_name_of(definition.properties))
+    return connector.metadata if connector is not None else {}
+
+
 def source_of(
     definition: CreateTable, parts: Sequence[str], hints: Sequence[Option] = (), span: Span | None = None
 ) -> LocalSource:
@@ -135,10 +144,26 @@ def sink_of(
             span=span,
             hint="Declared METADATA VIRTUAL, it is left out of what is written.",
         )
+    _check_written(definition, connector, parts, span)
     try:
         return connector.sink(_checked(connector, definition, parts, hints))
     except BergError as error:
         raise _placed(error, span) from None
+
+
+def _check_written(definition: CreateTable, connector: Connector, parts: Sequence[str], span: Span | None) -> None:
+    """Refuse metadata that is written and of a type whose values are not stored in the connector's as they are."""
+    for column in definition.columns:
+        known = connector.metadata.get(column.metadata) if column.metadata is not None and not column.virtual else None
+        if known is None or known.kind is column.type.kind or {known.kind, column.type.kind} <= STAMPS:
+            continue
+        raise BergError(
+            ErrorCode.TYPE,
+            f"The metadata column '{column.name}' of {'.'.join(parts)} is {flink_name(column.type)}, and what is "
+            f"written is {flink_name(known)}.",
+            span=span,
+            hint=f"Declared {flink_name(known)} METADATA it can be written; METADATA VIRTUAL leaves it out.",
+        )
 
 
 class _AtOption(BergError):
@@ -253,6 +278,8 @@ def _table(
 
 
 def _column(column: ColumnDef, connector: Connector, in_key: bool) -> TableColumn:
+    """The column as the connector gives it: metadata of another type is cast where it is read, or written."""
+    known = None
     if column.metadata is not None:
         known = connector.metadata.get(column.metadata)
         if known is None:
@@ -263,10 +290,5 @@ def _column(column: ColumnDef, connector: Connector, in_key: bool) -> TableColum
                 hint=did_you_mean(column.metadata, connector.metadata)
                 or (f"It has {', '.join(connector.metadata)}." if connector.metadata else None),
             )
-        if known.kind is not column.type.kind:
-            raise BergError(
-                ErrorCode.TYPE,
-                f"The metadata '{column.metadata}' is {flink_name(known)}, not {flink_name(column.type)}.",
-                span=column.span,
-            )
-    return TableColumn(column.name, column.type, column.nullable and not in_key, column.metadata, column.virtual)
+    type_ = column.type if known is None or known.kind is column.type.kind else known
+    return TableColumn(column.name, type_, column.nullable and not in_key, column.metadata, column.virtual)

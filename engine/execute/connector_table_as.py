@@ -39,7 +39,7 @@ def defined_by_query(session: Session, statement: st.CreateTable) -> st.CreateTa
     queried_schema(planned, 3, query.span)  # refuses columns without names, and two of one name
     columns = tuple(st.ColumnDef(c.name, storable(c.type), query.span) for c in planned)
     defined = replace(statement, columns=columns, query=None)
-    check_connector_table(defined)
+    check_connector_table(session, defined)
     return defined
 
 

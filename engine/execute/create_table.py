@@ -80,7 +80,7 @@ def _create_temporary(session: Session, statement: st.CreateTable) -> Result:
 
         defined = defined_by_query(session, statement)
     else:
-        check_connector_table(statement)
+        check_connector_table(session, statement)
     name = table_name(session, statement.name.parts, span)
     key = name.parts
     if key in session.temporaries:
@@ -244,7 +244,7 @@ def _keep_definition(session: Session, statement: st.CreateTable, name: TableNam
     from bergsql.catalog.definitions import DefinitionCatalog
 
     if statement.query is None:
-        check_connector_table(statement)
+        check_connector_table(session, statement)
     if not isinstance(name.catalog, DefinitionCatalog):
         raise BergError(
             ErrorCode.INVALID,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bergsql.catalog.base import LoadedTable
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
@@ -28,6 +28,9 @@ from bergsql.engine.sql import statements as st
 from bergsql.engine.sql.flavour import Flavour
 from bergsql.engine.sql.type_names import to_iceberg
 from bergsql.engine.sql.types import FLOATS, NESTED, DataType, Kind
+
+if TYPE_CHECKING:
+    from bergsql.engine.session import Session
 
 SORT_ORDER = "sort-order"
 IDENTIFIER_FIELDS = "identifier-fields"
@@ -185,12 +188,20 @@ def check_connector_columns(statement: st.CreateTable) -> None:
         _key_names(statement, statement.columns)
 
 
-def check_connector_table(statement: st.CreateTable) -> None:
+def check_connector_table(session: Session, statement: st.CreateTable) -> None:
     """Refuse a table whose columns cannot be, or whose connector refuses its options or columns."""
     check_connector_columns(statement)
-    from bergsql.engine.connectors.registry import check_options
+    from bergsql.engine.connectors.registry import check_options, metadata_types
+    from bergsql.engine.names import connector_of
+    from bergsql.engine.plan.connectors import check_metadata
+    from bergsql.engine.plan.context import Planner
+    from bergsql.engine.plan.relations import ConnectorRelation
+    from bergsql.engine.relations import SessionRelations
 
     check_options(statement)
+    types = metadata_types(statement)
+    relation = ConnectorRelation(statement.name.parts, connector_of(statement), statement.columns, metadata=types)
+    check_metadata(relation, Planner(SessionRelations(session)))
 
 
 def check_not_enforced(key: st.PrimaryKey) -> None:

@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bergsql.catalog.errors import BergError, ErrorCode
-from bergsql.engine.plan.bound import Origin, images_of
+from bergsql.engine.plan.bound import Bound, Origin, images_of
+from bergsql.engine.plan.casts import cast
 from bergsql.engine.plan.context import Context, OutputColumn
 from bergsql.engine.plan.expressions import bind
 from bergsql.engine.plan.scope import Scope, Source, SourceColumn
+from bergsql.engine.sql.type_names import flink_name
 from bergsql.engine.sql.types import NULL
 
 if TYPE_CHECKING:
@@ -41,12 +43,43 @@ def connector_items(relation: ConnectorRelation, planner: Planner, slot: int | N
     keys = relation.definition.primary_key if relation.definition is not None else None
     in_key = keys.columns if keys is not None else ()
     scope = Scope(planner.flavour)
-    stored = {
-        c.name: SourceColumn(c.name, f"s.c{i}", c.type, c.nullable and c.name not in in_key, _origin(slot, c.name))
-        for i, c in enumerate(given)
-    }
+    stored, refusals = {}, {}
+    for i, c in enumerate(given):
+        sql, origin = f"s.c{i}", _origin(slot, c.name)
+        try:
+            sql, origin = (sql, origin) if (made := _as_declared(c, sql, relation, planner)) is None else (made, None)
+        except BergError as error:
+            refusals[c.name] = error
+        stored[c.name] = SourceColumn(c.name, sql, c.type, c.nullable and c.name not in in_key, origin)
     scope.add(Source((relation.parts[-1],), list(stored.values())))
-    return [_item(c, stored.get(c.name), scope, planner) for c in relation.columns]
+    items = [_item(c, stored.get(c.name), scope, planner) for c in relation.columns]
+    return [i._replace(refusal=refusals.get(i.column.name, i.refusal)) for i in items]
+
+
+def check_metadata(relation: ConnectorRelation, planner: Planner) -> None:
+    """Refuse METADATA columns of types to which what the connector gives cannot be cast.
+
+    :raises BergError: TYPE, at the column.
+    """
+    for column in relation.columns:
+        try:
+            _as_declared(column, "x", relation, planner)
+        except BergError as error:
+            raise error.at(column.span) from None
+
+
+def _as_declared(column: ColumnDef, sql: str, relation: ConnectorRelation, planner: Planner) -> str | None:
+    """SQL of metadata as the type that is declared, as an explicit CAST makes it; None where it is of that type."""
+    known = relation.metadata.get(column.metadata) if column.metadata is not None else None
+    if known is None or known.kind is column.type.kind:
+        return None
+    name = flink_name(known)
+    context = Context(planner, Scope(planner.flavour), "a metadata column")
+    try:
+        return cast(Bound(sql, known, sql), column.type, context).sql
+    except BergError as error:
+        message = f"The metadata '{column.metadata}' is {name}, which cannot be cast to {flink_name(column.type)}."
+        raise BergError(error.code, message, hint=f"Declare '{column.name}' {name} METADATA.") from None
 
 
 def _origin(slot: int | None, name: str) -> Origin | None:

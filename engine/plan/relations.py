@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bergsql.catalog.storage.base import Storage
     from bergsql.engine.sql.functions.model import Special
     from bergsql.engine.sql.statements import ColumnDef, CreateTable, Option, Query
+    from bergsql.engine.sql.types import DataType
     from bergsql.engine.table.predicate import Predicate
     from bergsql.engine.table.read_point import ReadPoint
 
@@ -110,6 +111,8 @@ class ConnectorRelation(NamedTuple):
     definition: CreateTable | None = None
     source: Callable[[Sequence[Option], Span | None], ReadableSource] | None = None
     """The source, with options of a hint behind its name, which stands there. Raises BergError where there is none."""
+    metadata: Mapping[str, DataType] = {}
+    """The types of what METADATA columns may be declared as the connector gives it, by key."""
 
 
 class ViewRelation(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -109,6 +109,23 @@ def test_what_is_known_of_messages(session: Session, kafka: Kafka, topic: str) -
         ("x", text, 1, 0, topic, 1, "CreateTime", b"v"),
         ("x", text, 1, 1, topic, 2, "CreateTime", b"v"),
     ]
+
+
+def test_metadata_is_cast_to_the_type_that_is_declared(session: Session, kafka: Kafka, topic: str) -> None:
+    now = round(time.time() * 1000) // 1000 * 1000 + 123
+    kafka.send(topic, ["x"], partition=1, timestamp=now)
+    columns = "a STRING, at_time TIMESTAMP(3) METADATA FROM 'timestamp', p BIGINT METADATA FROM 'partition' VIRTUAL"
+    table(session, kafka, topic, f"{columns}, `offset` STRING METADATA VIRTUAL, WATERMARK FOR at_time AS at_time")
+    session.execute("SET 'table.local-time-zone' = 'Asia/Shanghai'").close()
+    text = datetime.fromtimestamp(now // 1000, UTC) + timedelta(hours=8)
+    told = text.strftime("%Y-%m-%d %H:%M:%S.123")
+    query = "SELECT a, CAST(at_time AS STRING), p + 2147483647, `offset` FROM t"
+    for mode in ("batch", "streaming"):
+        session.execute(f"SET 'execution.runtime-mode' = '{mode}'").close()
+        assert rows(session, query)[-1][-4:] == ("x", told, 2147483648, "0")
+    session.execute("SET 'execution.runtime-mode' = 'batch'").close()
+    session.execute("INSERT INTO t VALUES ('y', TIMESTAMP '2024-01-01 08:00:00.500')").close()
+    assert [m.timestamp()[1] for m in kafka.messages(topic) if m.value() == b"y"] == [1704067200500]
 
 
 def test_keys_of_messages(session: Session, kafka: Kafka, topic: str) -> None:
