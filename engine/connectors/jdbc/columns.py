@@ -70,7 +70,6 @@ class StoredTable(NamedTuple):
     stored: tuple[Stored, ...]
     uniques: tuple[frozenset[str], ...]
     transactional: bool
-    is_view: bool = False
 
 
 _FAMILIES: Final = {
