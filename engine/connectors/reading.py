@@ -82,7 +82,7 @@ class _Rows(ArrowStream):
                     try:
                         rows = arrow_rows(connection, f"SELECT {self._names} FROM {batch.sql}")
                     except duckdb.Error as error:
-                        raise from_duckdb_error(error) from None
+                        raise reader.explained(from_duckdb_error(error)) from None
                     yield from rows.cast(schema).to_batches()
                     context.end_round()
                 if reader.skipped:

@@ -276,7 +276,12 @@ class Runner:
             if batch is None:
                 continue
             assert self._workspace is not None
-            table = self._workspace.table(batch)
+            try:
+                table = self._workspace.table(batch)
+            except duckdb.Error as error:
+                from bergsql.engine.plan.duck_errors import from_duckdb_error
+
+                raise reader.explained(from_duckdb_error(error)) from error
             if table.rows:
                 came[uid] = table
         return came

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
-from itertools import count, repeat
+from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Final, cast
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.engine.connectors.kafka.client import TIMEOUT, Troubles, told, translated, without_effect
 from bergsql.engine.connectors.kafka.offsets import Place, Places, Reset, reset_offset, starts, stops
+from bergsql.engine.connectors.kafka.unreadable import Origins, located
 from bergsql.engine.streaming.changelog import OP, Batch
 from bergsql.engine.streaming.sources.base import Reader
 
@@ -44,6 +45,9 @@ class KafkaReader(Reader):
         self._doing = f"Reading {source.name}"
         self._rows = f"kafka{next(_numbers)}_rows"
         self._made = False
+        self._came: pa.Table | None = None
+        self._came_from = self._part = Origins([], [], [])
+        """Where the messages of the last batch are, and those of its last part."""
         self._skipped = 0
         self._lag: int | None = None
         self._ends: Places = {}
@@ -140,7 +144,11 @@ class KafkaReader(Reader):
         self._jump()
         if messages is None:
             return None
-        rows = layout.rows(self._context, messages)
+        self._came = messages
+        try:
+            rows = layout.rows(self._context, messages)
+        except BergError as error:
+            raise self.explained(error) from None
         columns = ", ".join(f"c{i}" for i in range(len(layout.columns)))
         if layout.lenient:
             cursor = self._context.cursor
@@ -151,6 +159,13 @@ class KafkaReader(Reader):
             rows = f"{self._rows} WHERE NOT broken"
         return Batch(f"(SELECT {columns}, {OP} FROM {rows})")
 
+    def explained(self, error: BergError) -> BergError:
+        return (
+            located(error, self._source, self._context, self._came, self._came_from)
+            if self._came is not None
+            else error
+        )
+
     def _messages(self, layout: Layout) -> pa.Table | None:
         """What has come: no more than a batch, nothing behind the end of a bounded table."""
         import pyarrow as pa
@@ -158,6 +173,7 @@ class KafkaReader(Reader):
         most = min(self._context.max_rows, _MOST)
         parts: list[pa.RecordBatch] = []
         count = size = 0
+        self._came_from = Origins([], [], [])
         while count < most and size < self._context.max_bytes:
             asked = min(_PART, most - count)
             with told(self._error):
@@ -165,6 +181,7 @@ class KafkaReader(Reader):
             kept = self._sound(came)
             if kept:
                 parts.append(layout.gathered(kept))
+                self._came_from.add(self._part)
                 count, size = count + len(kept), size + parts[-1].nbytes
             if len(came) < asked:
                 break
@@ -201,9 +218,10 @@ class KafkaReader(Reader):
         from confluent_kafka import Message
 
         named = self._source.topics
-        topics = map(Message.topic, messages) if len(named) != 1 else repeat(named[0])
-        places = cast("Iterable[Place]", zip(topics, map(Message.partition, messages), strict=False))
-        return dict(zip(places, cast("Iterable[int]", map(Message.offset, messages)), strict=False))
+        topics = list(map(Message.topic, messages)) if len(named) != 1 else [named[0]] * len(messages)
+        partitions, offsets = list(map(Message.partition, messages)), list(map(Message.offset, messages))
+        self._part = Origins(cast("list[str]", topics), cast("list[int]", partitions), cast("list[int]", offsets))
+        return dict(zip(zip(self._part.topics, self._part.partitions, strict=True), self._part.offsets, strict=True))
 
     def _within(self, messages: Sequence[Message]) -> list[Message]:
         """The messages of a bounded table before its end."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from bergsql.catalog.errors import BergError
+
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 """What may be kept in a checkpoint: offsets, committables."""
 
@@ -90,6 +92,10 @@ class Reader(ABC):
 
     def checkpointed(self, offset: Json) -> None:  # noqa: B027 - most have nobody to tell
         """All sinks have committed what was read before ``offset``."""
+
+    def explained(self, error: BergError) -> BergError:
+        """What running the SQL of the last batch raised, with what the source knows of it: of which row it is."""
+        return error
 
     def close(self) -> None:  # noqa: B027 - most have nothing to release
         """Release what is open."""
