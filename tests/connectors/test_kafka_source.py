@@ -87,6 +87,9 @@ def test_where_reading_begins_and_ends(session: Session, kafka: Kafka, topic: st
     }
     table(session, kafka, topic, **begins, **ends)
     assert rows(session) == [("x", 1), ("x", 2)]
+    begins["scan.startup.specific-offsets"] = "partition:0,offset:3"
+    table(session, kafka, topic, **begins)
+    assert rows(session) == [("x", 3), ("y", 9)]  # partition 1 from its start
     table(session, kafka, topic, **{"scan.bounded.mode": "timestamp", "scan.bounded.timestamp-millis": str(now + 1)})
     assert rows(session) == [("x", 0)]
     table(session, kafka, topic, **{"scan.startup.mode": "latest-offset"})

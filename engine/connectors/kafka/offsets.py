@@ -125,7 +125,13 @@ def _specific(consumer: Consumer, source: KafkaSource, places: Sequence[Place], 
         if partition not in {number for _, number in places}:
             raise BergError(ErrorCode.INVALID, f"'{key}' names partition {partition}, which is not there.")
     others = [p for p in places if p[1] not in given]
-    return {p: given[p[1]] for p in places if p[1] in given} | _of_group(consumer, source, others)
+    # As Flink: others begin where the group is, or at their first message.
+    left = _committed(consumer, others) if "properties.group.id" in source.options else {}
+    latest = source.reset is Reset.LATEST
+    for place in others:
+        if place not in left:
+            left[place] = last_offset(consumer, place) if latest else first_offset(consumer, place)
+    return {p: given[p[1]] for p in places if p[1] in given} | left
 
 
 def _committed(consumer: Consumer, places: Sequence[Place]) -> Places:

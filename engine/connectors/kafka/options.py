@@ -46,7 +46,11 @@ _READING = (
         "Where a new job begins.",
         values=("group-offsets", "earliest-offset", "latest-offset", "timestamp", "specific-offsets"),
     ),
-    OptionSpec("scan.startup.specific-offsets", doc="Of that mode: `partition:0,offset:42;partition:1,offset:300`."),
+    OptionSpec(
+        "scan.startup.specific-offsets",
+        doc="Of that mode: `partition:0,offset:42;partition:1,offset:300`. Partitions that are left out begin where "
+        "the group is, else at their first message.",
+    ),
     OptionSpec("scan.startup.timestamp-millis", "int", doc="Of mode `timestamp`: milliseconds since 1970."),
     OptionSpec(
         "scan.bounded.mode",
