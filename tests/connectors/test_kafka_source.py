@@ -260,6 +260,11 @@ def test_options_of_java_alone_are_named(session: Session, kafka: Kafka, topic: 
     assert [*result.messages][:1] == notes
 
 
+def _made_and_read(session: Session, kafka: Kafka, topic: str, options: dict[str, str]) -> None:
+    table(session, kafka, topic, **options)
+    rows(session)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -276,9 +281,8 @@ def test_options_of_java_alone_are_named(session: Session, kafka: Kafka, topic: 
     ],
 )
 def test_what_cannot_be_read(session: Session, kafka: Kafka, topic: str, options: dict[str, str], told: str) -> None:
-    table(session, kafka, topic, **options)
     began = time.monotonic()
     with pytest.raises(BergError) as failed:
-        rows(session)
+        _made_and_read(session, kafka, topic, options)
     assert re.search(told, f"{failed.value.message} {failed.value.hint}")
     assert time.monotonic() - began < 60

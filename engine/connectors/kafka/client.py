@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
@@ -81,6 +82,26 @@ def configuration(options: Mapping[str, str]) -> dict[str, Any]:
         else:
             made[_NAMES.get(name, name)] = value
     return made
+
+
+def check_properties(options: Mapping[str, str]) -> None:
+    """Refuse properties that nobody knows. Those of :data:`KNOWN` are not asked for, nor is anything where the client
+    is not installed: it is refused when the table is used.
+
+    :raises BergError: OPTION.
+    """
+    plain = {key: value for key, value in options.items() if "${env:" not in value}
+    asked = {name: value for name, value in configuration(plain).items() if name not in KNOWN and name != "log_level"}
+    if not asked or find_spec("confluent_kafka") is None:
+        return
+    from confluent_kafka import KafkaException, Producer
+
+    for name, value in asked.items():
+        try:
+            Producer({name: value, "log_level": 0})  # without servers, it connects to nothing
+        except KafkaException as error:
+            if "No such" in error.args[0].str():  # what values mean together is known when it is used
+                raise translated(error.args[0], "", "") from None
 
 
 def whole_number(options: Mapping[str, str], key: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
 from bergsql.catalog.options import OptionSpec
+from bergsql.engine.connectors.kafka.client import check_properties
 from bergsql.engine.connectors.messages import message_format, message_formats
 from bergsql.engine.sql.types import BIGINT, BYTES, INT, LTZ3, STRING, DataType, Field, Kind
 from bergsql.engine.streaming.changelog import ChangelogMode
@@ -184,6 +185,7 @@ def check(table: ConnectorTable) -> None:
                 ErrorCode.OPTION, f"'{pattern}' is no regular expression, which 'topic-pattern' takes: {error}."
             ) from None
     _check_ends(given)
+    check_properties(given)
     key_columns(table)
 
 
@@ -207,6 +209,7 @@ def check_upsert(table: ConnectorTable) -> None:
                 "itself.",
             )
     _check_ends(table.options)
+    check_properties(table.options)
     key_columns(table)
 
 
