@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.errors import BergError, ErrorCode, not_supported
+from bergsql.engine.execute.create_table_as import insert_of
 from bergsql.engine.execute.given_columns import given_columns
 from bergsql.engine.execute.insert import insert
 from bergsql.engine.execute.table_definition import check_connector_table, queried_schema, storable
@@ -45,10 +46,8 @@ def defined_by_query(session: Session, statement: st.CreateTable) -> st.CreateTa
 
 def filled(session: Session, statement: st.CreateTable, undo: Callable[[], object]) -> Result:
     """Fill the table, which was defined just now: it goes where that fails."""
-    query = statement.query
-    assert query is not None
     try:
-        return insert(session, st.Insert(statement.name, query))
+        return insert(session, insert_of(statement))
     except BaseException:
         undo()
         raise

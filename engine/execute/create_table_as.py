@@ -1,4 +1,4 @@
-"""CREATE TABLE … AS and REPLACE TABLE … AS: the table and its rows appear in one commit."""
+"""CREATE TABLE … AS and REPLACE TABLE … AS: a table and its rows appear in one commit, or with a job of its rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bergsql.catalog.base import LoadedTable
-from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean
+from bergsql.catalog.errors import BergError, ErrorCode, did_you_mean, not_supported
 from bergsql.engine.execute.create_table import default, with_options
 from bergsql.engine.execute.destination import Target, audited
 from bergsql.engine.execute.fit_query import fit
-from bergsql.engine.execute.insert import write, write_latest
+from bergsql.engine.execute.given_columns import given_columns
+from bergsql.engine.execute.insert import insert, write, write_latest
 from bergsql.engine.execute.outcome import DONE, insert_outcome
 from bergsql.engine.execute.table_definition import Definition, declared_schema, declared_spec, queried_schema, storable
 from bergsql.engine.execute.upsert import UpsertKey, is_enabled
@@ -41,10 +42,17 @@ def make_from_query(
     version: int,
 ) -> Result:
     """Make the table, or make it anew (``base``: as it is), filled with the rows of ``query``."""
-    plan = plan_query(query, SessionRelations(session))
-    schema = _schema(session, statement, query, plan.columns, version)
-    spec = declared_spec(schema, statement.partitioning, statement.flavour)
-    definition = with_options(statement, Definition(schema, spec, properties, statement.location, version))
+    from bergsql.engine.streaming.planner import is_unbounded
+
+    relations = SessionRelations(session)
+    if is_unbounded(query, relations):
+        if base is not None:
+            hint = "INSERT INTO adds the rows as they come; DROP TABLE makes way for CREATE TABLE."
+            raise not_supported("REPLACE TABLE … AS a stream", statement.name.span, hint)
+        columns = given_columns(query, relations)
+        return _make_and_start(session, statement, name, _definition(session, statement, columns, properties, version))
+    plan = plan_query(query, relations)
+    definition = _definition(session, statement, plan.columns, properties, version)
     catalog, storage = name.catalog, name.catalog.storage()
     if base is None:
         metadata = definition.new_metadata(catalog.default_table_location(name.ident))
@@ -70,6 +78,36 @@ def make_from_query(
             catalog, base, definition.replacement, written.files, storage, to=target.to, properties=target.summary
         )
     return Result(ResultKind.DML, messages=(DONE, insert_outcome(written, committed, target.place)))
+
+
+def _definition(
+    session: Session,
+    statement: st.CreateTable,
+    columns: Sequence[PlannedColumn],
+    properties: dict[str, str],
+    version: int,
+) -> Definition:
+    assert statement.query is not None
+    schema = _schema(session, statement, statement.query, columns, version)
+    spec = declared_spec(schema, statement.partitioning, statement.flavour)
+    return with_options(statement, Definition(schema, spec, properties, statement.location, version))
+
+
+def _make_and_start(session: Session, statement: st.CreateTable, name: TableName, definition: Definition) -> Result:
+    """Make the table without rows, and start the job that writes them: without the job there is no table."""
+    catalog, ident = name.catalog, name.ident
+    catalog.create_table(ident, definition.new_metadata(catalog.default_table_location(ident)))
+    try:
+        return insert(session, insert_of(statement))
+    except BaseException:
+        catalog.drop_table(ident, purge=True)
+        raise
+
+
+def insert_of(statement: st.CreateTable) -> st.Insert:
+    """The INSERT that fills a table AS a query, when there is the table."""
+    assert statement.query is not None
+    return st.Insert(statement.name, statement.query, by_name=True)
 
 
 def _schema(

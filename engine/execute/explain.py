@@ -89,6 +89,10 @@ def _stream_of(session: Session, members: Sequence[st.Statement]) -> StreamPlan 
 
         as_changes = session.setting("execution.runtime-mode") == "streaming"
         return stream_plan(members[0].query, SessionRelations(session), as_changes=as_changes)
+    if isinstance(members[0], st.CreateTable) and members[0].query is not None:
+        from bergsql.engine.execute.select import stream_plan
+
+        return stream_plan(members[0].query, SessionRelations(session), as_changes=False)
     inserts = [m for m in members if isinstance(m, st.Insert)]
     from bergsql.engine.streaming.planner import is_unbounded
 

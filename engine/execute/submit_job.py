@@ -87,10 +87,11 @@ def job_name(session: Session, inserts: Sequence[st.Insert]) -> str:
 
 
 def inserts_of(text: str, session: Session) -> tuple[st.Insert, ...]:
-    """The INSERTs that the statement of a job is.
+    """The INSERTs that the statement of a job is; of a table AS a query, the one that fills it.
 
     :raises BergError: CORRUPT where it is none.
     """
+    from bergsql.engine.execute.create_table_as import insert_of
     from bergsql.engine.sql.parser import parse
 
     statement = parse(text, session.flavour)
@@ -98,4 +99,6 @@ def inserts_of(text: str, session: Session) -> tuple[st.Insert, ...]:
         return (statement,)
     if isinstance(statement, st.StatementSet):
         return statement.inserts
+    if isinstance(statement, st.CreateTable) and statement.query is not None:
+        return (insert_of(statement),)
     raise BergError(ErrorCode.CORRUPT, "The statement of the job is no INSERT.")
