@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bergsql.catalog.errors import BergError, ErrorCode, Span, did_you_mean
 from bergsql.catalog.options import check_value, resolve_env
-from bergsql.engine.connector_names import unread
+from bergsql.engine.connector_names import CONNECTORS, unread
 from bergsql.engine.connectors.base import Connector, ConnectorTable, LocalSink, LocalSource, TableColumn
 from bergsql.engine.sql.type_names import flink_name
 from bergsql.engine.sql.types import STAMPS
@@ -48,13 +48,12 @@ def connector_names() -> list[str]:
 
 
 def check_options(definition: CreateTable) -> None:
-    """Refuse a table whose connector would refuse it when it is read or written. Unknown connectors pass: they are
-    refused when they are used.
+    """Refuse a table whose connector would refuse it when it is read or written, or that there is no connector for.
 
     :raises BergError: at the option, or the column.
     """
     check_watermark(definition)
-    connector = connector_named(_name_of(definition.properties))
+    connector = _known(definition.properties)
     if connector is None:
         return
     _checked(connector, definition, definition.name.parts, (), resolve=False)
@@ -84,8 +83,8 @@ def check_changed(definition: CreateTable, options: Sequence[Option]) -> None:
 
     :raises BergError: OPTION, at the option.
     """
-    named = [o for o in options if o.key == "connector"] or definition.properties
-    connector = connector_named(_name_of(named))
+    named = [o for o in options if o.key == "connector"]
+    connector = _known(named) if named else connector_named(_name_of(definition.properties))
     if connector is None:
         return
     given = {o.key: o.value for o in (*definition.properties, *options) if o.key != "connector"}
@@ -179,6 +178,17 @@ def _placed(error: BergError, span: Span | None) -> BergError:
 
 def _name_of(options: Iterable[Option]) -> str:
     return next(o.value for o in options if o.key == "connector")
+
+
+def _known(options: Iterable[Option]) -> Connector | None:
+    """The connector that options name; None for ``iceberg``, whose tables are not read and written here.
+
+    :raises BergError: NOT_FOUND, at the option.
+    """
+    option = next(o for o in options if o.key == "connector")
+    if option.value not in CONNECTORS:
+        raise unread("", option.value, option.span)
+    return connector_named(option.value)
 
 
 def _used(definition: CreateTable, parts: Sequence[str], span: Span | None, verb: str) -> Connector:
