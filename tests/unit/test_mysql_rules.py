@@ -60,11 +60,25 @@ def test_an_update_over_the_bound() -> None:
         ("RENAME TABLE a TO b", [("rename", "d", "a"), ("rename", "d", "b")]),
         ("ALTER TABLE t ADD COLUMN truncate_partition INT", [("alter", "d", "t")]),
         ("ALTER TABLE t TRUNCATE PARTITION p", [("empty", "d", "t")]),
-        ("ALTER TABLE t RENAME TO o.u", [("alter", "d", "t"), ("rename", "d", "t"), ("rename", "o", "u")]),
+        ("ALTER TABLE t RENAME TO o.u", [("rename", "d", "t"), ("rename", "o", "u")]),
         ("ALTER TABLE t RENAME COLUMN a TO b", [("alter", "d", "t")]),
         ("CREATE OR REPLACE TABLE t (a INT)", [("drop", "d", "t"), ("create", "d", "t")]),
         ("GRANT SELECT ON t TO u", []),
     ],
 )
 def test_what_statements_do_with_tables(sql: str, found: list[tuple[str, str, str | None]]) -> None:
-    assert [tuple(effect) for effect in effects(sql, "d")] == found
+    assert [(effect.what, effect.database, effect.table) for effect in effects(sql, "d")] == found
+
+
+@pytest.mark.parametrize(
+    ("sql", "lost"),
+    [
+        ("ALTER TABLE t RENAME COLUMN a TO b", {"a"}),
+        ("ALTER TABLE t CHANGE a B INT", {"a"}),
+        ("ALTER TABLE t DROP COLUMN A, ADD COLUMN a INT", {"a"}),
+        ("ALTER TABLE t ADD COLUMN a INT", set()),
+    ],
+)
+def test_columns_that_are_lost(sql: str, lost: set[str]) -> None:
+    (effect,) = effects(sql, "d")
+    assert effect.lost == lost
