@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -34,6 +34,21 @@ def registry() -> Iterator[Registry]:
     made.stop()
 
 
+def in_kafka(kafka: Kafka, columns: str, options: Mapping[str, str]) -> tuple[str, ...]:
+    """What makes table t, of a topic that is made here and has an end."""
+    kafka.create("formats")
+    given = {
+        "connector": "kafka",
+        "topic": "formats",
+        "properties.bootstrap.servers": kafka.address,
+        "scan.startup.mode": "earliest-offset",
+        "scan.bounded.mode": "latest-offset",
+        **options,
+    }
+    made = ", ".join(f"'{key}'='{value}'" for key, value in given.items())
+    return ("-e", f"CREATE TABLE t ({columns}) WITH ({made})")
+
+
 def read(berg: Berg, format_: str, table: tuple[str, ...]) -> list[dict[str, object]]:
     """The rows of table t, which are all new."""
     if format_ not in CHANGES:
@@ -45,18 +60,8 @@ def read(berg: Berg, format_: str, table: tuple[str, ...]) -> list[dict[str, obj
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_what_is_written_is_read(berg: Berg, kafka: Kafka, registry: Registry, format_: str) -> None:
-    kafka.create("formats")
-    options = {
-        "connector": "kafka",
-        "topic": "formats",
-        "properties.bootstrap.servers": kafka.address,
-        "scan.startup.mode": "earliest-offset",
-        "scan.bounded.mode": "latest-offset",
-        "format": format_,
-        **{key: value.replace("{registry}", registry.url) for key, value in FORMATS[format_].items()},
-    }
-    made = ", ".join(f"'{key}'='{value}'" for key, value in options.items())
-    table = ("-e", f"CREATE TABLE t ({COLUMNS}) WITH ({made})")
+    more = {key: value.replace("{registry}", registry.url) for key, value in FORMATS[format_].items()}
+    table = in_kafka(kafka, COLUMNS, {"format": format_, **more})
     written = berg.run(*table, "-e", "INSERT INTO t VALUES (1, '李四', 2.5)")
     assert written.code == 0, written.err
     assert read(berg, format_, table) == [ROW]
@@ -65,18 +70,9 @@ def test_what_is_written_is_read(berg: Berg, kafka: Kafka, registry: Registry, f
 @pytest.mark.parametrize("format_", [name for name in FORMATS if name.endswith("json")])
 @pytest.mark.parametrize("standard", ["SQL", "ISO-8601"])
 def test_times_are_written_as_asked(berg: Berg, kafka: Kafka, format_: str, standard: str) -> None:
-    kafka.create("formats")
-    options = {
-        "connector": "kafka",
-        "topic": "formats",
-        "properties.bootstrap.servers": kafka.address,
-        "scan.startup.mode": "earliest-offset",
-        "scan.bounded.mode": "latest-offset",
-        "format": format_,
-        f"{format_}.timestamp-format.standard": standard,
-    }
-    made = ", ".join(f"'{key}'='{value}'" for key, value in options.items())
-    table = ("-e", f"CREATE TABLE t (at_time TIMESTAMP(3)) WITH ({made})")
+    table = in_kafka(
+        kafka, "at_time TIMESTAMP(3)", {"format": format_, f"{format_}.timestamp-format.standard": standard}
+    )
     written = berg.run(*table, "-e", "INSERT INTO t VALUES (TIMESTAMP '2024-02-29 10:30:00.25')")
     assert written.code == 0, written.err
     (message,) = kafka.messages("formats")
@@ -87,18 +83,7 @@ def test_times_are_written_as_asked(berg: Berg, kafka: Kafka, format_: str, stan
 
 
 def test_a_text_of_another_charset_is_read(berg: Berg, kafka: Kafka) -> None:
-    kafka.create("formats")
-    options = {
-        "connector": "kafka",
-        "topic": "formats",
-        "properties.bootstrap.servers": kafka.address,
-        "scan.startup.mode": "earliest-offset",
-        "scan.bounded.mode": "latest-offset",
-        "format": "raw",
-        "raw.charset": "GBK",
-    }
-    made = ", ".join(f"'{key}'='{value}'" for key, value in options.items())
-    table = ("-e", f"CREATE TABLE t (name STRING) WITH ({made})")
+    table = in_kafka(kafka, "name STRING", {"format": "raw", "raw.charset": "GBK"})
     written = berg.run(*table, "-e", "INSERT INTO t VALUES ('李四')")
     assert written.code == 0, written.err
     assert [m.value() for m in kafka.messages("formats")] == ["李四".encode("gbk")]
