@@ -94,13 +94,17 @@ def _definition(
 
 
 def _make_and_start(session: Session, statement: st.CreateTable, name: TableName, definition: Definition) -> Result:
-    """Make the table without rows, and start the job that writes them: without the job there is no table."""
+    """Make the table without rows, and start the job that writes them: without the job there is no table.
+
+    Unless somebody has written to it meanwhile, whose rows would go with it.
+    """
     catalog, ident = name.catalog, name.ident
-    catalog.create_table(ident, definition.new_metadata(catalog.default_table_location(ident)))
+    made = catalog.create_table(ident, definition.new_metadata(catalog.default_table_location(ident)))
     try:
         return insert(session, insert_of(statement))
     except BaseException:
-        catalog.drop_table(ident, purge=True)
+        if catalog.load_table(ident).metadata_location == made.metadata_location:
+            catalog.drop_table(ident, purge=True)
         raise
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from bergsql.catalog.errors import BergError, ErrorCode
+from bergsql.engine.execute import create_table_as
+from bergsql.engine.result import Result
+from bergsql.engine.session import Session, SessionConfig
 from tests.support.berg import Berg
 from tests.support.jobs import FAST, GENERATED, Jobs
 
@@ -99,3 +105,20 @@ def test_the_plan_of_a_table_as_a_stream_is_shown(berg: Berg) -> None:
     assert done.code == 0, done.err
     assert "Stream\n" in done.out
     assert berg.rows("SHOW TABLES") == []
+
+
+def test_rows_that_others_wrote_do_not_go_with_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(SessionConfig(home=tmp_path))
+
+    def overtaken(by: Session, _: object) -> Result:
+        by.execute("INSERT INTO t VALUES (1)").close()
+        raise BergError(ErrorCode.IO, "There is no process.")
+
+    try:
+        session.execute(GENERATED).close()
+        monkeypatch.setattr(create_table_as, "insert", overtaken)
+        with pytest.raises(BergError, match="There is no process"):
+            session.execute("CREATE TABLE t AS SELECT n FROM gen")
+        assert list(session.execute("SELECT n FROM t").rows()) == [(1,)]
+    finally:
+        session.close()
